@@ -73,7 +73,8 @@ func (m *Model) Scorer(o Options) *Scorer {
 		model: m, limits: o.Limits, class: slices.Index(m.parts.Classes, o.Class),
 		text:   m.parts.Vectorizer.Transformer(),
 		scores: make([]float64, m.rank), aux: make([]float64, len(m.parts.Heads[0].Gamma)),
-		topics: make([]float64, m.rank), added: make([]float64, m.rank+2), logOdds: make([]float64, kappa), probabilities: make([]float64, kappa+1),
+		topics: make([]float64, m.rank), added: make([]float64, m.rank+2), logOdds: make([]float64, kappa),
+		probabilities: make([]float64, kappa+1),
 	}
 }
 

@@ -186,7 +186,8 @@ func (r *rules) bridge() {
 		}
 	}
 	b := launch(r.t, "bridge", "--config", r.config("wardcast-bridge", fmt.Sprintf(
-		"bridge: {site: A, key_file: %s, keep_identifiers: true, mllp: {listen: ''}, fhir: {listen: %q}}\n", key, listen))).ready()
+		"bridge: {site: A, key_file: %s, keep_identifiers: true, mllp: {listen: ''}, fhir: {listen: %q}}\n", key,
+		listen))).ready()
 	for body, want := range map[string]int{
 		"{": http.StatusBadRequest,
 		`{"resourceType":"Bundle","type":"batch","entry":[{"resource":{"resourceType":"Encounter","id":"1","class":{"code":

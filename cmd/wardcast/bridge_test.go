@@ -23,7 +23,8 @@ func TestBridgeCheck(t *testing.T) {
 		t.Errorf("the key has mode %v, %v", info.Mode(), err)
 	}
 	fail(t, 1, []string{"bridge", "keygen", "--out", key}, "exists")
-	config := clitest.File(t, "wardcast.yaml", "kafka: {brokers: [127.0.0.1:9]}\nbridge: {site: A, key_file: "+key+"}\n")
+	config := clitest.File(t, "wardcast.yaml",
+		"kafka: {brokers: [127.0.0.1:9]}\nbridge: {site: A, key_file: "+key+"}\n")
 	message := clitest.File(t, "adt.hl7", triageMessage)
 	check := func(args ...string) (checked struct {
 		Kind, Answer, Reason, Place string
@@ -60,10 +61,12 @@ func TestBridgeCheck(t *testing.T) {
 	if got := check("--message", clitest.File(t, "fhir.json", `{"resourceType":"Bundle"}`)); got.Answer != "AE" {
 		t.Errorf("JSON: %+v", got)
 	}
-	bundle := clitest.File(t, "bundle.json", `{"resourceType":"Bundle","type":"transaction","entry":[{"resource":{"resourceType":
+	bundle := clitest.File(t, "bundle.json",
+		`{"resourceType":"Bundle","type":"transaction","entry":[{"resource":{"resourceType":
 		"Encounter","id":"Zzvisit1","status":"in-progress","class":{"code":"EMER"},"reasonCode":[{"text":"fall"}]}},{"resource":
 		{"resourceType":"Observation","status":"final","code":{"coding":[{"code":"54094-8"}]},"valueString":"fell at home"}}]}`)
-	if got := check("--message", bundle, "--config", config); got.Kind != "Bundle^transaction" || len(got.Events) != 1 ||
+	if got := check("--message", bundle, "--config", config); got.Kind != "Bundle^transaction" ||
+		len(got.Events) != 1 ||
 		got.Events[0].Value.Text != "fell at home" || got.Events[0].Key != own.Events[0].Key {
 		t.Errorf("a Bundle: %+v, want the visit of the message", got)
 	}
@@ -72,7 +75,8 @@ func TestBridgeCheck(t *testing.T) {
 		t.Errorf("a large message: %+v", got)
 	}
 	table := succeed(t, "", "bridge", "check", "--message", message, "--config", config)
-	if !strings.HasPrefix(table, "ADT^A04 is answered AA; unusable: acuity\n") || !strings.Contains(table, "triage.notes") {
+	if !strings.HasPrefix(table, "ADT^A04 is answered AA; unusable: acuity\n") ||
+		!strings.Contains(table, "triage.notes") {
 		t.Errorf("the table is\n%s", table)
 	}
 	bare := clitest.File(t, "bare.yaml", "kafka: {brokers: [127.0.0.1:9]}\n")

@@ -28,7 +28,8 @@ func (c *bulkCmd) Run(ctx context.Context, d *cli.Deps) error {
 	bar := cli.NewProgress(d, "export")
 	counts, err := bulk.Run(ctx, bulk.Options{
 		Config: cfg.Bridge, Key: key, Manifest: c.Manifest, Server: c.Server, Folder: c.Folder, Out: c.Out,
-		Gzip: c.Gzip, Logger: d.Log, Progress: func(what string, done, total int) { bar.Describe(what); bar.Set(done, total) },
+		Gzip: c.Gzip, Logger: d.Log,
+		Progress: func(what string, done, total int) { bar.Describe(what); bar.Set(done, total) },
 	})
 	bar.Finish()
 	if err != nil {

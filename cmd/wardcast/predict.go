@@ -91,8 +91,9 @@ func (o *oneNote) note() (*msg.Note, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Fields)) {
 		if !msg.SiteField(name) {
-			return nil, cli.Usagef("--fields: %q is a field of every note, or not of letters a to z, digits and underscores",
-				name)
+			return nil,
+				cli.Usagef("--fields: %q is a field of every note, or not of letters a to z, digits and underscores",
+					name)
 		}
 		n.Fields.Set(name, msg.ParseValue(strings.TrimSpace(o.Fields[name])))
 	}

@@ -261,7 +261,8 @@ func TestPredictRefuses(t *testing.T) {
 	}{
 		"input is output": {[]string{"--input", in, "--out", in}, cli.ExitUsage, "--out and --input are the same file"},
 		"an unknown format": {
-			[]string{"--input", in, "--out", out + ".xlsx"}, cli.ExitUsage, "out.csv.xlsx: the name must say the format: CSV (.csv)",
+			[]string{"--input", in, "--out", out + ".xlsx"},
+			cli.ExitUsage, "out.csv.xlsx: the name must say the format: CSV (.csv)",
 		},
 		"no folder": {
 			[]string{"--input", in, "--out", filepath.Join(dir, "none", "x.csv")}, cli.ExitFailed, "no such file",
@@ -336,7 +337,8 @@ func TestPredictManyFiles(t *testing.T) {
 		}
 	}
 	predict := func(code int, input, out string) clitest.Ran {
-		r := wardcast(t, "", "predict", "--model-dir", model, "--scored-at", "none", "--input", filepath.Join(in, input),
+		r := wardcast(t, "", "predict", "--model-dir", model, "--scored-at", "none", "--input",
+			filepath.Join(in, input),
 			"--out", out)
 		if r.Code != code {
 			t.Errorf("%s: exit %d, want %d: %s", input, r.Code, code, r.Stderr)

@@ -12,8 +12,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// BridgeStage is the stage of the bridge's dead letters. They say where and why a message was refused, and hold no message
-// that could be sent back.
+// BridgeStage is the stage of the bridge's dead letters. They say where and why a message was refused, and hold no
+// message that could be sent back.
 const BridgeStage = "bridge"
 
 // Place is where a record is in its KafkaTopic. Its text is PARTITION/OFFSET.

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBundle is the size of a Bundle in bytes. It comes from outside and may be hostile; in memory a JSON object needs up
-// to a hundred times its bytes.
+// MaxBundle is the size of a Bundle in bytes. It comes from outside and may be hostile; in memory a JSON object needs
+// up to a hundred times its bytes.
 const (
 	MaxBundle  = 4 << 20
 	maxEntries = 10_000
@@ -53,7 +53,8 @@ const (
 // BundleTypes returns them.
 func BundleTypes() []string { return []string{Transaction, Batch, Message, Notifies, NotifiesInR4} }
 
-// ParseBundle reads a Bundle and the resources of its entries, nil for an entry without one. The error is an *EntryError.
+// ParseBundle reads a Bundle and the resources of its entries, nil for an entry without one. The error is an
+// *EntryError.
 func ParseBundle(data []byte) (*Bundle, []Resource, error) {
 	if err := checkJSON(data); err != nil {
 		return nil, nil, &EntryError{Err: err}

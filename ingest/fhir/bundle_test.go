@@ -18,7 +18,8 @@ const head = `{"resourceType":"Bundle","type":"transaction","entry":[`
 
 func TestParseBundle(t *testing.T) {
 	t.Parallel()
-	b, all, err := fhir.ParseBundle([]byte(head + `{"fullUrl":"urn:uuid:1","resource":{"resourceType":"Encounter","id":"e1",
+	b, all, err := fhir.ParseBundle([]byte(head +
+		`{"fullUrl":"urn:uuid:1","resource":{"resourceType":"Encounter","id":"e1",
 		"zzname":7}},{"resource":{"resourceType":"Zzname"}},{},{"resource":{"resourceType":"Binary"}}]}`))
 	if got := fmt.Sprintf("%T", all); err != nil || len(b.Entry) != 4 || len(all) != 4 {
 		t.Fatalf("%v, %s", err, got)
@@ -110,7 +111,8 @@ func TestExamples(t *testing.T) {
 	}
 	files, read, refused := 0, 0, map[string]int{}
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(name) != ".json" || d.Name() == "package.json" || d.Name()[0] == '.' {
+		if err != nil || d.IsDir() || filepath.Ext(name) != ".json" || d.Name() == "package.json" ||
+			d.Name()[0] == '.' {
 			return err
 		}
 		data, err := os.ReadFile(name)
@@ -138,11 +140,13 @@ func TestExamples(t *testing.T) {
 // FuzzParseBundle reads any bytes, and the texts of what it reads.
 func FuzzParseBundle(f *testing.F) {
 	for _, seed := range []string{
-		head + `{"resource":{"resourceType":"DocumentReference","context":{"encounter":{"reference":"Encounter/1"}},"content":
+		head +
+			`{"resource":{"resourceType":"DocumentReference","context":{"encounter":{"reference":"Encounter/1"}},"content":
 			[{"attachment":{"contentType":"text/html","data":"PHA+ZmVsbA=="}}]}}]}`,
 		head + `{"resource":{"resourceType":"Encounter","class":[{"coding":[{}]}],"period":{"start":"2026-11-20"}}}]}`,
 		head + `{"resource":{"resourceType":"Observation","valueQuantity":{"value":1e400},"component":[{}]}}]}`,
-		`{"resourceType":"Bundle","type":"history","entry":[{"resource":{"resourceType":"Parameters","parameter":[{}]}}]}`,
+		`{"resourceType":"Bundle","type":"history","entry":[{"resource":{"resourceType":"Parameters",` +
+			`"parameter":[{}]}}]}`,
 		"[", "{}", "",
 	} {
 		f.Add([]byte(seed))

@@ -26,7 +26,8 @@ import (
 // ContentType is that of resources.
 const ContentType = "application/fhir+json"
 
-// Smart is how a program without a user logs in: SMART Backend Services, private_key_jwt. The zero value does not log in.
+// Smart is how a program without a user logs in: SMART Backend Services, private_key_jwt. The zero value does not log
+// in.
 type Smart struct {
 	ClientID string
 	KeyFile  string // PEM: RSA, which signs RS384, or ECDSA on P-384, which signs ES384
@@ -138,7 +139,8 @@ func (c *Client) login(ctx context.Context) (string, error) {
 	}
 	form := url.Values{
 		"grant_type": {"client_credentials"}, "scope": {c.Smart.Scope},
-		"client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"}, "client_assertion": {signed},
+		"client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
+		"client_assertion":      {signed},
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
 	if err != nil {

@@ -100,7 +100,8 @@ func TestClient(t *testing.T) {
 				_, _ = w.Write([]byte(`{"token_endpoint":"` + server.URL + `/token"}`))
 			case "/token":
 				logins++
-				if got := assertion(t, r.FormValue("client_assertion"), server.URL+"/token", key.public); got != algorithm ||
+				if got := assertion(t, r.FormValue("client_assertion"), server.URL+"/token", key.public); got !=
+					algorithm ||
 					r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "system/*.read" {
 					t.Errorf("%s: %s, %v", algorithm, got, r.Form)
 				}

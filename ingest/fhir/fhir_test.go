@@ -30,7 +30,8 @@ func TestText(t *testing.T) {
 	f("text/plain", "caf\xe9", "", fhir.ErrBadContent)
 	f("application/pdf", "%PDF-1.4", "", fhir.ErrUnsupported)
 	f("", "fell", "", fhir.ErrUnsupported)
-	f("application/xhtml+xml", `<div xmlns="http://www.w3.org/1999/xhtml"><p>fell <i>at</i> home,</p><b>hip</b> pain &amp; rash</div>`,
+	f("application/xhtml+xml",
+		`<div xmlns="http://www.w3.org/1999/xhtml"><p>fell <i>at</i> home,</p><b>hip</b> pain &amp; rash</div>`,
 		"fell at home,\nhip pain & rash", nil)
 	f("text/html", "<html><head><title>Mrs Zz</title></head><body>fell&nbsp;<br>hip<script>x()</script></body></html>",
 		"fell\nhip", nil)
@@ -56,7 +57,8 @@ func TestVersions(t *testing.T) {
 		}
 		return r
 	}
-	four := parse(`{"resourceType":"Encounter","id":"7","class":{"code":"EMER"},"period":{"start":"2026-11-20T08:00:00Z"},
+	four := parse(
+		`{"resourceType":"Encounter","id":"7","class":{"code":"EMER"},"period":{"start":"2026-11-20T08:00:00Z"},
 		"reasonCode":[{"text":"fall"}],"reasonReference":[{"reference":"Condition/c"}],
 		"hospitalization":{"dischargeDisposition":{"coding":[{"code":"home"}]}}}`).(*fhir.Encounter)
 	five := parse(`{"resourceType":"Encounter","id":"7","class":[{"coding":[{"code":"EMER"}]}],
@@ -97,7 +99,8 @@ func TestParseErrors(t *testing.T) {
 			t.Errorf("Parse(%.60q) = %v, %v, want %v", body, r, err, want)
 		}
 	}
-	if r, err := fhir.Parse([]byte(`{"resourceType":"Basic","id":"7"}`)); err != nil || fhir.Of(r).Reference() != "Basic/7" {
+	if r, err := fhir.Parse([]byte(`{"resourceType":"Basic","id":"7"}`)); err != nil ||
+		fhir.Of(r).Reference() != "Basic/7" {
 		t.Errorf("a resource that is not read: %v, %v", r, err)
 	}
 }
@@ -144,7 +147,8 @@ func TestReferences(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"resourceType":"Encounter","class":{"code":"EMER"},"reason":[{"value":[{}]}]}`))
-	f.Add([]byte(`{"resourceType":"DocumentReference","content":[{"attachment":{"contentType":"text/html","data":"PHA+"}}]}`))
+	f.Add([]byte(
+		`{"resourceType":"DocumentReference","content":[{"attachment":{"contentType":"text/html","data":"PHA+"}}]}`))
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		r, _ := fhir.Parse(data)
 		switch r := r.(type) {

@@ -324,7 +324,8 @@ type Period struct {
 	End   string `json:"end"`
 }
 
-// Time reads a date, dateTime or instant. A time without an offset is one of zone. exact says that it has a time of day.
+// Time reads a date, dateTime or instant. A time without an offset is one of zone. exact says that it has a time of
+// day.
 func Time(s string, zone *time.Location) (t time.Time, exact bool, err error) {
 	if t, err = time.Parse(time.RFC3339, s); err == nil {
 		return t, true, nil

@@ -37,8 +37,8 @@ var errorCodes = map[Code]string{
 	Failed: "207^Application error^HL70357", Rejected: "200^Unsupported message type^HL70357",
 }
 
-// Acknowledge returns the acknowledgement of the message with this header, with its separators and version. MSA-2 is its
-// MSH-10, byte for byte.
+// Acknowledge returns the acknowledgement of the message with this header, with its separators and version. MSA-2 is
+// its MSH-10, byte for byte.
 func (h *Header) Acknowledge(a Answer) []byte {
 	s := h.Separators
 	if s.Component == 0 {

@@ -14,8 +14,9 @@ const chunk = 64 << 10
 // envelopes are the segments around the messages of a batch file.
 var envelopes = []string{"FHS", "BHS", "BTS", "FTS"}
 
-// Messages yields the messages of a file, one after the other, in a batch (FHS, BHS) or not, in frames of MLLP or not. A
-// message is valid until the next one. One that is too large is yielded cut short, but so large that Parse refuses it.
+// Messages yields the messages of a file, one after the other, in a batch (FHS, BHS) or not, in frames of MLLP or not.
+// A message is valid until the next one. One that is too large is yielded cut short, but so large that Parse refuses
+// it.
 func Messages(r io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		lines := bufio.NewScanner(r)

@@ -15,7 +15,9 @@ func TestMessages(t *testing.T) {
 	t.Parallel()
 	f := func(name, file string, want ...string) {
 		t.Helper()
-		for way, r := range map[string]io.Reader{"at once": strings.NewReader(file), "in pieces": iotest.HalfReader(strings.NewReader(file))} {
+		for way, r := range map[string]io.Reader{
+			"at once": strings.NewReader(file), "in pieces": iotest.HalfReader(strings.NewReader(file)),
+		} {
 			var got []string
 			for m, err := range hl7.Messages(r) {
 				if err != nil {
@@ -35,7 +37,8 @@ func TestMessages(t *testing.T) {
 	f("empty lines between", a+"\r\n\r\n"+b, a+"\r\n\r\n", b)
 	f("a batch", "FHS|^~\\&|X\rBHS|^~\\&|X\r"+a+b+"BTS|2\rFTS|1\r", a, b)
 	f("another batch of other separators", "FHS#@\rBHS#@\r"+a+"BTS|1\rBHS#@\r"+b+"BTS#1\rFTS#1", a, b)
-	f("line feeds", strings.ReplaceAll(a+b, "\r", "\n"), strings.ReplaceAll(a, "\r", "\n"), strings.ReplaceAll(b, "\r", "\n"))
+	f("line feeds", strings.ReplaceAll(a+b, "\r", "\n"), strings.ReplaceAll(a, "\r", "\n"),
+		strings.ReplaceAll(b, "\r", "\n"))
 	f("frames", "\x0b"+a+"\x1c\r\x0b"+b+"\x1c\r", a+"\r", b+"\r")
 	f("no end", a+strings.TrimSuffix(b, "\r"), a, strings.TrimSuffix(b, "\r"))
 	f("what comes before", "hello\r"+a, a)
@@ -43,7 +46,8 @@ func TestMessages(t *testing.T) {
 	f("a long segment", a+"NTE|"+strings.Repeat("MSH|", 50_000)+"\r"+b, a+"NTE|"+strings.Repeat("MSH|", 50_000)+"\r", b)
 	n := 0
 	for m, err := range hl7.Messages(strings.NewReader(a + strings.Repeat("NTE|1\r", hl7.MaxMessage) + b)) {
-		if n++; err != nil || n == 1 && (len(m) <= hl7.MaxMessage || len(m) > hl7.MaxMessage+100) || n == 2 && string(m) != b {
+		if n++; err != nil || n == 1 && (len(m) <= hl7.MaxMessage || len(m) > hl7.MaxMessage+100) ||
+			n == 2 && string(m) != b {
 			t.Errorf("message %d has %d bytes", n, len(m))
 		}
 	}

@@ -321,7 +321,8 @@ func TestAcknowledge(t *testing.T) {
 // FuzzParse reads any bytes, every field of what they are, and answers them.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		head, head + "PID|1||M1^^^H^MR||N^A\rPV1|1|E|ED^1|||||||||||||||||V1\r" + `OBX|1|TX|54094-8^^LN||a\.br\b~c\X41\|`,
+		head, head + "PID|1||M1^^^H^MR||N^A\rPV1|1|E|ED^1|||||||||||||||||V1\r" +
+			`OBX|1|TX|54094-8^^LN||a\.br\b~c\X41\|`,
 		"MSH#@!$*#####20261120##ORU@R01#9##2.3\nOBX#1#CWE###@@@@@@@@fall",
 		strings.Replace(head, "UNICODE UTF-8", "8859/1", 1) + "NTE|\xe9\\XE9\\",
 		"MSH|^~\\&|\r\r\n\nx\r|||", "\x0bMSH|^", "MSH|", "BHS|^~\\&|",

@@ -115,9 +115,10 @@ func TestParseValue(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]Value{
 		"": {}, "0": Number(0), "0.5": Number(.5), "4": Number(4), "4.0": Number(4), "-12.25": Number(-12.25),
-		"10": Number(10), "01": Text("01"), "00": Text("00"), "-01": Text("-01"), "01.5": Text("01.5"), "+4": Text("+4"),
-		"1e3": Text("1e3"), "1E5": Text("1E5"), "4.": Text("4."), ".5": Text(".5"), "-": Text("-"), "1.2.3": Text("1.2.3"),
-		"NaN": Text("NaN"), "0x10": Text("0x10"), "4a": Text("4a"),
+		"10": Number(10), "01": Text("01"), "00": Text("00"), "-01": Text("-01"), "01.5": Text("01.5"),
+		"+4":  Text("+4"),
+		"1e3": Text("1e3"), "1E5": Text("1E5"), "4.": Text("4."), ".5": Text(".5"), "-": Text("-"),
+		"1.2.3": Text("1.2.3"), "NaN": Text("NaN"), "0x10": Text("0x10"), "4a": Text("4a"),
 	} {
 		if got := ParseValue(s); got != want {
 			t.Errorf("%q is %+v", s, got)

@@ -51,7 +51,8 @@ const maxFindings = 3
 // maxControl is the length of MSH-10 before version 2.7.
 const maxControl = 20
 
-// ORU returns a prediction as ORU^R01 of version 2.5.1, with its MSH-10, which follows from the ce_id of the prediction.
+// ORU returns a prediction as ORU^R01 of version 2.5.1, with its MSH-10, which follows from the ce_id of the
+// prediction.
 func (b *Bridge) ORU(value []byte, id string, now time.Time) (message []byte, control string, err error) {
 	var p prediction
 	if json.Unmarshal(value, &p) != nil {
@@ -84,7 +85,8 @@ func (b *Bridge) ORU(value []byte, id string, now time.Time) (message []byte, co
 	segment("PID", "1", "", s.Quote(number(b.current(v.Patient)))+"^^^"+s.Quote(b.config.Site)+"^MR", "", "^^^^^^S")
 	segment("PV1", "1", "E", empty(16), s.Quote(number(p.VisitID)))
 	// The order is that of the visit, so that a later prediction replaces an earlier one.
-	segment("OBR", "1", "", p.VisitID+"^WARDCAST", name(codeProbability, "Probability of hospital admission"), "", "", at,
+	segment("OBR", "1", "", p.VisitID+"^WARDCAST", name(codeProbability, "Probability of hospital admission"), "", "",
+		at,
 		empty(14), at, empty(2), "F")
 	probability, unit, status := p.admission()*100, "%^percent^UCUM", "F"
 	if b.config.Answers.Scale == "fraction" {

@@ -127,7 +127,8 @@ func TestORU(t *testing.T) {
 			`"model":{"name":"fall","version":"2026-11-20T02-00-00Z-3f9c1a"},"evidence":[`+
 			`{"start":0,"end":4,"text":"unable to wt bear | x","status":"affirmed","contribution":0.71,"terms":[]},`+
 			`{"start":5,"end":6,"status":"affirmed","contribution":0.7,"terms":[]},`+
-			`{"start":7,"end":9,"text":"walks","status":"affirmed","contribution":-0.2,"terms":[]},{"contribution":-0.08}]%s}`,
+			`{"start":7,"end":9,"text":"walks","status":"affirmed","contribution":-0.2,"terms":[]},`+
+			`{"contribution":-0.08}]%s}`,
 			events[0].Key, more)
 	}
 	const id = "0123456789abcdef0123456789abcdef"
@@ -146,7 +147,8 @@ func TestORU(t *testing.T) {
 	}
 	fraction := newBridge(t, func(c *config.Bridge) { c.Answers.Scale = "fraction" })
 	join(t, fraction, message{event: "A04", obx: []string{fell, fall}}.bytes())
-	if got, _, err := fraction.ORU(value(""), id, now); err != nil || !strings.Contains(string(got), "||0.831|1^ratio^UCUM|") {
+	if got, _, err := fraction.ORU(value(""), id, now); err != nil ||
+		!strings.Contains(string(got), "||0.831|1^ratio^UCUM|") {
 		t.Errorf("as a fraction: %q, %v", got, err)
 	}
 	if _, _, err := b.ORU([]byte("{"), id, now); err == nil {

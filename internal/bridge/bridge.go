@@ -515,7 +515,8 @@ func (b *Bridge) Expire(now time.Time) (events []Event) {
 type Counts struct {
 	Visits                                        int
 	WithoutText, WithoutComplaint, WithoutOutcome int
-	// OldestUnjoined is when the first message came of the oldest emergency visit without a note, zero if there is none.
+	// OldestUnjoined is when the first message came of the oldest emergency visit without a note, zero if there is
+	// none.
 	OldestUnjoined time.Time
 }
 

@@ -59,7 +59,8 @@ func seg(name string, fields map[int]string) string {
 const arrival = "20261120080000+0000"
 
 func msh(kind, control, at string) string {
-	return seg("MSH", map[int]string{1: `^~\&`, 2: "TRIAGE", 3: "GENERAL", 6: at, 8: kind, 9: control, 10: "P", 11: "2.5.1"})
+	return seg("MSH",
+		map[int]string{1: `^~\&`, 2: "TRIAGE", 3: "GENERAL", 6: at, 8: kind, 9: control, 10: "P", 11: "2.5.1"})
 }
 
 // message describes a message of one visit.
@@ -115,7 +116,9 @@ func (m message) bytes() []byte {
 }
 
 // join reads and joins messages, which must be accepted, and returns the notes and outcomes.
-func join(t *testing.T, b *bridge.Bridge, all ...[]byte) (notes []msg.Note, outcomes []msg.Outcome, events []bridge.Event) {
+func join(t *testing.T, b *bridge.Bridge,
+	all ...[]byte,
+) (notes []msg.Note, outcomes []msg.Outcome, events []bridge.Event) {
 	t.Helper()
 	for i, data := range all {
 		_, r, err := b.ReadHL7(data)
@@ -240,7 +243,8 @@ func TestNoteGoesOutWhenItIsWhole(t *testing.T) {
 	f("a changed text", []string{"fell", "fell, worse"}, adt, oru,
 		message{event: "A08", at: "1", obx: []string{"54094-8|fell, worse"}})
 	f("a text that returns", []string{"fell", "worse", "fell"}, adt, oru,
-		message{event: "A08", at: "1", obx: []string{"54094-8|worse"}}, message{event: "A08", at: "2", obx: []string{fell}})
+		message{event: "A08", at: "1", obx: []string{"54094-8|worse"}},
+		message{event: "A08", at: "2", obx: []string{fell}})
 	f("an older text", []string{"worse"}, message{event: "A08", at: "2", obx: []string{"54094-8|worse", fall}}, oru)
 	f("changed vital signs", []string{"fell", "fell"}, adt, oru,
 		message{event: "A08", at: "1", obx: []string{"8867-4|110|NM|/min"}})
@@ -279,7 +283,8 @@ func TestRepeats(t *testing.T) {
 		t.Errorf("%d events of repeats after a restart", len(again))
 	}
 	// The same number and another content is another message.
-	if _, _, other := join(t, b, message{event: "A08", control: "2", obx: []string{"54094-8|better"}}.bytes()); len(other) != 1 {
+	if _, _, other := join(t, b,
+		message{event: "A08", control: "2", obx: []string{"54094-8|better"}}.bytes()); len(other) != 1 {
 		t.Errorf("%d events of another message with the same number, want 1", len(other))
 	}
 }
@@ -334,8 +339,10 @@ func TestRefusals(t *testing.T) {
 	f("no visit", message{event: "A04", pv1: map[int]string{19: ""}}.bytes(), hl7.Failed, bridge.MissingVisit, "PV1-19")
 	f("a null visit", message{event: "A04", visit: `""`}.bytes(), hl7.Failed, bridge.MissingVisit, "PV1-19")
 	f("no PV1", message{event: "A04", withoutPV1: true}.bytes(), hl7.Failed, bridge.MissingSegment, "PV1")
-	f("no account", a04.bytes(), hl7.Failed, bridge.MissingVisit, "PID-18", func(c *config.Bridge) { c.Visit = "PID-18" })
-	f("a merge of nobody", message{event: "A40", patient: " ", old: "M0"}.bytes(), hl7.Failed, bridge.MissingPatient, "PID-3")
+	f("no account", a04.bytes(), hl7.Failed, bridge.MissingVisit, "PID-18",
+		func(c *config.Bridge) { c.Visit = "PID-18" })
+	f("a merge of nobody", message{event: "A40", patient: " ", old: "M0"}.bytes(), hl7.Failed,
+		bridge.MissingPatient, "PID-3")
 	f("a merge with nobody", message{event: "A40", old: `""`}.bytes(), hl7.Failed, bridge.MissingPatient, "MRG-1")
 	f("a merge without MRG", message{event: "A40"}.bytes(), hl7.Failed, bridge.MissingSegment, "MRG")
 	f("a long text", message{event: "A04", obx: []string{"54094-8|" + strings.Repeat("x", msg.MaxText+1)}}.bytes(),
@@ -348,7 +355,9 @@ func TestRefusals(t *testing.T) {
 func TestIgnored(t *testing.T) {
 	t.Parallel()
 	b := newBridge(t, nil)
-	for _, m := range []message{{event: "A02"}, {event: "A31"}, {kind: "MDM", event: "T01"}, {kind: "ORU", event: "R30"}} {
+	for _, m := range []message{
+		{event: "A02"}, {event: "A31"}, {kind: "MDM", event: "T01"}, {kind: "ORU", event: "R30"},
+	} {
 		_, r, err := b.ReadHL7(m.bytes())
 		if err != nil || !r.Ignored || b.Join(r, now) != nil {
 			t.Errorf("%s%s: ignored %v, %v", m.kind, m.event, r.Ignored, err)
@@ -375,7 +384,9 @@ func TestCountAndExpire(t *testing.T) {
 		message{event: "A04", visit: "V2", obx: []string{fall}}.bytes(),
 		message{event: "A04", visit: "V3", obx: []string{fell}}.bytes(),
 		message{event: "A04", visit: "V4", class: "O"}.bytes())
-	want := bridge.Counts{Visits: 3, WithoutText: 1, WithoutComplaint: 1, WithoutOutcome: 2, OldestUnjoined: now.Local()}
+	want := bridge.Counts{
+		Visits: 3, WithoutText: 1, WithoutComplaint: 1, WithoutOutcome: 2, OldestUnjoined: now.Local(),
+	}
 	if got := b.Count(); got != want {
 		t.Errorf("Count = %+v, want %+v", got, want)
 	}
@@ -391,7 +402,8 @@ func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	b := newBridge(t, nil)
 	for _, key := range []string{"v-1", "p-1"} {
-		if err := b.Load(bridge.State, key, []byte(`{"values":"zzsecretname`)); err == nil || strings.Contains(err.Error(), "zz") {
+		if err := b.Load(bridge.State, key, []byte(`{"values":"zzsecretname`)); err == nil ||
+			strings.Contains(err.Error(), "zz") {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

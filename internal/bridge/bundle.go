@@ -41,7 +41,8 @@ func (b *Bridge) ReadBundle(data []byte) (Bundle, error) {
 		if n, ok := resources[0].(*fhir.Notification); ok {
 			out.Focus, notification = n.Focus()
 			out.Focus = slices.DeleteFunc(out.Focus, func(f fhir.Reference) bool {
-				return slices.ContainsFunc(resources, func(r fhir.Resource) bool { return r != nil && fhir.Of(r).Reference() == f.Local() })
+				return slices.ContainsFunc(resources,
+					func(r fhir.Resource) bool { return r != nil && fhir.Of(r).Reference() == f.Local() })
 			})
 		}
 	}
@@ -62,7 +63,9 @@ func (b *Bridge) ReadBundle(data []byte) (Bundle, error) {
 
 // ReadResources reads resources of a server, which refer to each other. The same resources again have the same digest.
 // The error is a *Refusal. It may be called at any time.
-func (b *Bridge) ReadResources(resources []fhir.Resource, digest string) (readings []Reading, unread []*Refusal, err error) {
+func (b *Bridge) ReadResources(resources []fhir.Resource,
+	digest string,
+) (readings []Reading, unread []*Refusal, err error) {
 	r := b.newBundleReader(digest, "")
 	for _, resource := range resources {
 		r.refer(resource, "")
@@ -188,7 +191,8 @@ func (r *bundleReader) add(reading Reading) {
 // links reads which numbers of a patient replace which.
 func (r *bundleReader) links(p *fhir.Patient) {
 	for _, link := range p.Link {
-		number := cmp.Or(r.refs.Patients[r.Hash(link.Other.Local())].number, link.Other.Identifier.Value, link.Other.ID("Patient"))
+		number := cmp.Or(r.refs.Patients[r.Hash(link.Other.Local())].number, link.Other.Identifier.Value,
+			link.Other.ID("Patient"))
 		from, to := fhir.Number(&p.Head, p.Identifier, "MR"), number
 		switch link.Type {
 		case "replaces":
@@ -197,7 +201,8 @@ func (r *bundleReader) links(p *fhir.Patient) {
 		default:
 			continue
 		}
-		if hash := func(n string) string { return r.key.hash(patientPrefix, r.config.Site, n) }; from != "" && to != "" {
+		if hash := func(n string) string { return r.key.hash(patientPrefix, r.config.Site, n) }; from != "" &&
+			to != "" {
 			r.readings = append(r.readings, Reading{
 				merged: hash(from), patient: hash(to), numbers: [2]string{"", to}, at: r.refs.sent,
 			})

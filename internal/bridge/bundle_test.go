@@ -25,18 +25,21 @@ func bundleOf(hour string, resources ...string) []byte {
 
 const (
 	aPatient = `{"resourceType":"Patient","id":"p1","identifier":[{"type":{"coding":[{"code":"MR"}]},"value":"M1"}]}`
-	aVisit   = `"subject":{"reference":"Patient/p1"},"period":{"start":"2026-11-20T08:00:00Z","end":"2026-11-20T12:00:00Z"}`
-	aNumber  = `"id":"e1","identifier":[{"type":{"coding":[{"code":"VN"}]},"value":"V1"}],` + aVisit
-	anED     = `{"resourceType":"Encounter","class":{"code":"EMER"},"reasonCode":[{"text":"fall"}],` + aNumber
-	aWard    = `{"resourceType":"Encounter","id":"e2","class":{"code":"IMP"},"partOf":{"reference":"Encounter/e1"},` + aVisit
-	anNote   = `{"resourceType":"Observation","status":"final","encounter":{"reference":"Encounter/e1"},
+	aVisit   = `"subject":{"reference":"Patient/p1"},"period":{"start":"2026-11-20T08:00:00Z",` +
+		`"end":"2026-11-20T12:00:00Z"}`
+	aNumber = `"id":"e1","identifier":[{"type":{"coding":[{"code":"VN"}]},"value":"V1"}],` + aVisit
+	anED    = `{"resourceType":"Encounter","class":{"code":"EMER"},"reasonCode":[{"text":"fall"}],` + aNumber
+	aWard   = `{"resourceType":"Encounter","id":"e2","class":{"code":"IMP"},"partOf":{"reference":"Encounter/e1"},` +
+		aVisit
+	anNote = `{"resourceType":"Observation","status":"final","encounter":{"reference":"Encounter/e1"},
 		"code":{"coding":[{"code":"54094-8"}]}`
 )
 
 func inProgress(encounter string) string { return encounter + `,"status":"in-progress"}` }
 
 func finished(encounter, disposition string) string {
-	return encounter + `,"status":"finished","hospitalization":{"dischargeDisposition":{"coding":[{"code":"` + disposition +
+	return encounter + `,"status":"finished","hospitalization":{"dischargeDisposition":{"coding":[{"code":"` +
+		disposition +
 		`"}]}}}`
 }
 
@@ -45,7 +48,9 @@ func noteAt(at, text string) string {
 }
 
 // joinBundles joins Bundles and returns the notes and outcomes.
-func joinBundles(t *testing.T, b *bridge.Bridge, all ...[]byte) (notes []msg.Note, outcomes []msg.Outcome, events []bridge.Event) {
+func joinBundles(t *testing.T, b *bridge.Bridge,
+	all ...[]byte,
+) (notes []msg.Note, outcomes []msg.Outcome, events []bridge.Event) {
 	t.Helper()
 	for i, data := range all {
 		read, err := b.ReadBundle(data)
@@ -83,14 +88,16 @@ func TestBundleNotes(t *testing.T) {
 			t.Errorf("%s: texts %q, want %q", name, got, want)
 		}
 	}
-	f("text first, by the id of an Encounter whose number comes later", "fell", bundleOf("08:10", noteAt("08:05", "fell")),
+	f("text first, by the id of an Encounter whose number comes later", "fell",
+		bundleOf("08:10", noteAt("08:05", "fell")),
 		bundleOf("08:20", aPatient, inProgress(anED)))
 	f("text last", "fell", bundleOf("08:10", aPatient, inProgress(anED)), bundleOf("08:20", noteAt("08:05", "fell")))
 	f("a changed text", "fell|fell, worse", bundleOf("08:10", inProgress(anED), noteAt("08:05", "fell")),
 		bundleOf("08:20", noteAt("08:15", "fell, worse")))
 	f("an older text comes late", "new", bundleOf("08:20", inProgress(anED), noteAt("08:15", "new")),
 		bundleOf("08:30", noteAt("08:05", "old")))
-	f("an older state of the Encounter comes late", "fell", bundleOf("08:20", inProgress(anED), noteAt("08:15", "fell")),
+	f("an older state of the Encounter comes late", "fell",
+		bundleOf("08:20", inProgress(anED), noteAt("08:15", "fell")),
 		bundleOf("08:10", strings.Replace(inProgress(anED), "fall", "rash", 1)))
 	f("the only Encounter", "fell", bundleOf("08:10", inProgress(anED),
 		`{"resourceType":"Observation","status":"final","code":{"coding":[{"code":"54094-8"}]},"valueString":"fell"}`))
@@ -101,8 +108,8 @@ func TestBundleNotes(t *testing.T) {
 		noteAt("08:05", "fell")), bundleOf("08:11", inProgress(anED), noteAt("08:05", "fell")))
 }
 
-// TestBundleState: what came before the number of the visit is found again by a bridge that starts anew, and forgotten with
-// the visit.
+// TestBundleState: what came before the number of the visit is found again by a bridge that starts anew, and forgotten
+// with the visit.
 func TestBundleState(t *testing.T) {
 	t.Parallel()
 	all := [][]byte{
@@ -168,8 +175,9 @@ func TestBundleOutcomes(t *testing.T) {
 	f("the stay was a mistake", "", arrives, admitted, withdrawn)
 	f("the mistake is known first", "", arrives, withdrawn, admitted)
 	f("home", "discharged", arrives, bundleOf("12:10", finished(anED, "home")))
-	f("the same Encounter becomes a stay", "admitted", arrives, bundleOf("10:00", inProgress(strings.Replace(anED, "EMER",
-		"ACUTE", 1))))
+	f("the same Encounter becomes a stay", "admitted", arrives,
+		bundleOf("10:00", inProgress(strings.Replace(anED, "EMER",
+			"ACUTE", 1))))
 	f("the end was a mistake", "", arrives, bundleOf("12:10", finished(anED, "home")), bundleOf("13:00",
 		anED+`,"status":"entered-in-error"}`))
 	f("an unknown disposition", "", arrives, bundleOf("12:10", finished(anED, "elsewhere")))
@@ -198,7 +206,8 @@ func TestBundlePatients(t *testing.T) {
 	}
 	merged := strings.TrimSuffix(strings.Replace(aPatient, "M1", "M0", 1), "}") +
 		`,"link":[{"other":{"identifier":{"value":"M1"}},"type":"replaced-by"}]}`
-	if got := number(bundleOf("08:00", merged), bundleOf("08:10", strings.Replace(aPatient, "M1", "M0", 1), inProgress(anED),
+	if got := number(bundleOf("08:00", merged), bundleOf("08:10", strings.Replace(aPatient, "M1", "M0", 1),
+		inProgress(anED),
 		noteAt("08:05", "fell"))); got != hl7 {
 		t.Errorf("a replaced number: %q, want %q", got, hl7)
 	}
@@ -225,8 +234,8 @@ func TestBundleRefusals(t *testing.T) {
 	f("text_too_large", 2, bundleOf("08:10", inProgress(anED), noteAt("08:05", strings.Repeat("a", 1<<17))))
 }
 
-// TestBundleIdentifiersStay plants identifiers in every string of a Bundle that is no code, and finds none in what leaves
-// the bridge.
+// TestBundleIdentifiersStay plants identifiers in every string of a Bundle that is no code, and finds none in what
+// leaves the bridge.
 func TestBundleIdentifiersStay(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/fhir-r4-transaction.json")

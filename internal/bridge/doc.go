@@ -1,12 +1,12 @@
 // Package bridge turns messages of a hospital's systems into notes and outcomes, and predictions into messages. It is
 // the only package that sees identifiers of patients: what leaves it names visits and patients by keyed hashes.
 //
-// A message of HL7 v2 is read into a Reading, which says what it reports of one visit; a Bundle of FHIR into one for each
-// of its visits. Bridge.Join adds it to what is known of the
-// visit and returns the events that follow: a note once text and complaint are there and whenever either, or another
-// value, changes; an outcome whenever the sequence of admissions, discharges and cancellations means another one.
-// Nothing here reads or writes: the caller writes the events, and afterwards the state, from which a later process goes
-// on. So a message that was joined but not acknowledged joins again to the same events, with the same identifiers.
+// A message of HL7 v2 is read into a Reading, which says what it reports of one visit; a Bundle of FHIR into one for
+// each of its visits. Bridge.Join adds it to what is known of the visit and returns the events that follow: a note once
+// text and complaint are there and whenever either, or another value, changes; an outcome whenever the sequence of
+// admissions, discharges and cancellations means another one. Nothing here reads or writes: the caller writes the
+// events, and afterwards the state, from which a later process goes on. So a message that was joined but not
+// acknowledged joins again to the same events, with the same identifiers.
 //
 // Messages come in any order and more than once:
 //

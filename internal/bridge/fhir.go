@@ -40,7 +40,9 @@ type Patient struct {
 
 // NewReferences returns no references.
 func NewReferences() *References {
-	return &References{Encounters: map[string]Encounter{}, Patients: map[string]Patient{}, conditions: map[string]string{}}
+	return &References{
+		Encounters: map[string]Encounter{}, Patients: map[string]Patient{}, conditions: map[string]string{},
+	}
 }
 
 // Hash returns the key of a reference in References.
@@ -198,7 +200,9 @@ func (r *resourceReader) encounter(e *fhir.Encounter) error {
 	}
 	switch {
 	case stays:
-		r.step = &step{Kind: admits, At: decided.Unix(), Decided: decided.Unix(), Disposition: msg.Admitted, Ward: ward(e)}
+		r.step = &step{
+			Kind: admits, At: decided.Unix(), Decided: decided.Unix(), Disposition: msg.Admitted, Ward: ward(e),
+		}
 		if !before {
 			return nil // the values of the stay are not those of triage
 		}

@@ -48,7 +48,9 @@ const (
 )
 
 // joinFHIR joins resources of one bundle.
-func joinFHIR(t *testing.T, b *bridge.Bridge, elsewhere bool, all ...string) (notes []msg.Note, outcomes []msg.Outcome, wrong []string) {
+func joinFHIR(t *testing.T, b *bridge.Bridge, elsewhere bool,
+	all ...string,
+) (notes []msg.Note, outcomes []msg.Outcome, wrong []string) {
 	t.Helper()
 	refs := bridge.NewReferences()
 	refs.Elsewhere = elsewhere
@@ -99,14 +101,17 @@ func TestFHIR(t *testing.T) {
 			`},{"code":{"coding":[{"code":"8462-4"}]},`+quantity("61", "mm[Hg]")+`}]`),
 		observed("8867-4", `"dataAbsentReason":{"text":"unknown"}`), observed("718-7", quantity("12", "g/dL")),
 	}
-	four := append([]string{person, visit4, observed("11283-9", `"valueCodeableConcept":{"coding":[{"code":"CTAS-2"}]}`)}, values...)
+	four := append(
+		[]string{person, visit4, observed("11283-9", `"valueCodeableConcept":{"coding":[{"code":"CTAS-2"}]}`)},
+		values...)
 	five := append([]string{person, condition, visit5, observed("11283-9", `"valueInteger":2`)}, values...)
 	var all []msg.Note
 	for name, resources := range map[string][]string{
-		"R4":                          append(four, written("fell at home", context4, current)),
-		"R5":                          append(five, written("fell at home", `[{"reference":"Encounter/E1"}]`, current)),
-		"the text as an Observation":  append(four, observed("54094-8", `"valueString":"fell at home"`)),
-		"the document first":          append([]string{person, visit4, written("fell at home", context4, current)}, four...),
+		"R4":                         append(four, written("fell at home", context4, current)),
+		"R5":                         append(five, written("fell at home", `[{"reference":"Encounter/E1"}]`, current)),
+		"the text as an Observation": append(four, observed("54094-8", `"valueString":"fell at home"`)),
+		"the document first": append([]string{person, visit4, written("fell at home", context4, current)},
+			four...),
 		"a blood pressure as its own": append(four, written("fell at home", context4, current)),
 	} {
 		notes, outcomes, wrong := joinFHIR(t, newBridge(t, nil), false, resources...)
@@ -121,8 +126,8 @@ func TestFHIR(t *testing.T) {
 		t.Error("HL7 v2 and FHIR name a visit or a patient differently")
 	}
 	want := msg.Note{
-		SchemaVersion: "1", VisitID: n.VisitID, PatientID: n.PatientID, Site: "A", Text: "fell at home", Complaint: "fall",
-		ArrivedAt: "2026-11-20T08:00:00Z", Sex: "F", Age: msg.Some(78), Acuity: msg.Some(2),
+		SchemaVersion: "1", VisitID: n.VisitID, PatientID: n.PatientID, Site: "A", Text: "fell at home",
+		Complaint: "fall", ArrivedAt: "2026-11-20T08:00:00Z", Sex: "F", Age: msg.Some(78), Acuity: msg.Some(2),
 	}
 	for name, v := range map[string]float64{"temp_c": 38.5, "spo2": 91, "sbp": 98, "dbp": 61} {
 		*want.Vitals.Number(name) = msg.Some(v)
@@ -199,8 +204,9 @@ func TestFHIRTakenBack(t *testing.T) {
 func TestFHIROutcomes(t *testing.T) {
 	t.Parallel()
 	ended := func(codes string) string {
-		return strings.NewReplacer("in-progress", "finished", `"period":{`, `"hospitalization":{"dischargeDisposition":`+codes+
-			`},"period":{"end":"2026-11-20T12:00:00Z",`).Replace(visit4)
+		return strings.NewReplacer("in-progress", "finished",
+			`"period":{`, `"hospitalization":{"dischargeDisposition":`+codes+
+				`},"period":{"end":"2026-11-20T12:00:00Z",`).Replace(visit4)
 	}
 	coded := func(codes ...string) string {
 		return `{"coding":[{"code":"` + strings.Join(codes, `"},{"code":"`) + `"}]}`

@@ -196,8 +196,8 @@ func (b *Bridge) isEmergency(class string) bool {
 	})
 }
 
-// The observation that says where a visit takes place, which syndromic surveillance has in place of PV1-2, and its value
-// for an emergency department, of the code set NUCC.
+// The observation that says where a visit takes place, which syndromic surveillance has in place of PV1-2, and its
+// value for an emergency department, of the code set NUCC.
 const (
 	facilityType  = "SS003"
 	emergencyCare = "261QE0002X"

@@ -15,8 +15,8 @@ import (
 	"github.com/wardcast/wardcast/internal/bridge"
 )
 
-// TestMutated reads and joins Bundles in which values were replaced by others, of other types too: none makes the bridge
-// panic, quote what it refuses, or write what the scorer refuses.
+// TestMutated reads and joins Bundles in which values were replaced by others, of other types too: none makes the
+// bridge panic, quote what it refuses, or write what the scorer refuses.
 func TestMutated(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/fhir-*.json")
@@ -67,7 +67,8 @@ func TestMutated(t *testing.T) {
 				var note msg.Note
 				var o msg.Outcome
 				if e.To == bridge.Notes && msg.DecodeNote(e.Value, &note) != nil ||
-					e.To == bridge.Outcomes && msg.DecodeOutcome(e.Value, &o) != nil || bytes.Contains(e.Value, []byte("Zzname")) {
+					e.To == bridge.Outcomes && msg.DecodeOutcome(e.Value, &o) != nil ||
+					bytes.Contains(e.Value, []byte("Zzname")) {
 					t.Fatalf("%s of %s", e.Value, data)
 				}
 			}
@@ -95,7 +96,9 @@ func mutate(r *rand.Rand, v any, from []any) any {
 		case 5:
 			return []any{}
 		case 6:
-			return []string{"", "2026", "-1", "\x00\u2028", "Encounter/", "EMER", "entered-in-error", "9999-12-31T23:59:59Z"}[r.IntN(8)]
+			return []string{
+				"", "2026", "-1", "\x00\u2028", "Encounter/", "EMER", "entered-in-error", "9999-12-31T23:59:59Z",
+			}[r.IntN(8)]
 		default:
 			return from[r.IntN(len(from))]
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/wardcast/wardcast/internal/bridge"
 )
 
-// TestAnyOrder joins the messages of a visit, each at a time of its own, in many orders, with repeats and restarts: what
-// the notes and the outcomes of the visit say in the end is always the same.
+// TestAnyOrder joins the messages of a visit, each at a time of its own, in many orders, with repeats and restarts:
+// what the notes and the outcomes of the visit say in the end is always the same.
 func TestAnyOrder(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
@@ -51,7 +51,8 @@ func randomVisit(r *rand.Rand) (all []message) {
 			m.class = pick("E", "E", "I")
 		}
 		if m.kind == "" && r.IntN(2) == 0 {
-			m.obx = append(m.obx, pick(fall, "8661-1|hip pain", "8867-4|"+fmt.Sprint(60+i)+"|NM", "21612-7|"+fmt.Sprint(30+i)+"|NM|a",
+			m.obx = append(m.obx, pick(fall, "8661-1|hip pain", "8867-4|"+fmt.Sprint(60+i)+"|NM",
+				"21612-7|"+fmt.Sprint(30+i)+"|NM|a",
 				"8867-4|60|NM|/min|W", "54094-8|text|||D", "8661-1|W1^Fall|CE"))
 		}
 		all = append(all, m)

@@ -45,7 +45,8 @@ func TestOutcomes(t *testing.T) {
 		a04, m("A01", "3", i), m("A11", "4", i), m("A03", "5", e, home))
 	f("a discharge is cancelled", []string{"discharged final 11", "discharged cancelled 11", "admitted final 13"},
 		a04, m("A03", "3", e, home), m("A13", "4", e), m("A01", "5", i))
-	f("a correction", []string{"discharged final 11", "died corrected 12"}, a04, m("A03", "3", e, home), m("A03", "4", e, died))
+	f("a correction", []string{"discharged final 11", "died corrected 12"}, a04, m("A03", "3", e, home),
+		m("A03", "4", e, died))
 	f("an update never labels", nil, a04, m("A08", "2", e, home), m("A08", "3", i, inpatient))
 	f("an update after the end", []string{"left final 11"}, a04, m("A03", "3", e, left), m("A08", "4", e, died))
 	f("the end of a stay on a ward", []string{"admitted final 11"}, a04, m("A01", "3", i), m("A03", "96", i, home))
@@ -72,7 +73,8 @@ func TestOutcomes(t *testing.T) {
 		t.Errorf("outcomes %+v, want left", outcomes)
 	}
 	// The ward of an admission, and the time of the discharge itself.
-	_, outcomes, _ := join(t, newBridge(t, nil), a04.bytes(), message{event: "A06", at: "3", class: i, ward: "ORTHO^12^1"}.bytes())
+	_, outcomes, _ := join(t, newBridge(t, nil), a04.bytes(),
+		message{event: "A06", at: "3", class: i, ward: "ORTHO^12^1"}.bytes())
 	if len(outcomes) != 1 || outcomes[0].Ward != "ORTHO" || outcomes[0].VisitID == "" {
 		t.Errorf("outcomes %+v, want the ward ORTHO", outcomes)
 	}
@@ -80,7 +82,8 @@ func TestOutcomes(t *testing.T) {
 		event: "A03", at: "3", disposition: home,
 		pv1: map[int]string{45: "20261120103000+0000"},
 	}.bytes())
-	if len(outcomes) != 1 || outcomes[0].DecidedAt != "2026-11-20T10:30:00Z" || outcomes[0].RecordedAt != "2026-11-20T11:00:00Z" {
+	if len(outcomes) != 1 || outcomes[0].DecidedAt != "2026-11-20T10:30:00Z" ||
+		outcomes[0].RecordedAt != "2026-11-20T11:00:00Z" {
 		t.Errorf("outcomes %+v, want the time of PV1-45", outcomes)
 	}
 }
@@ -101,7 +104,8 @@ func TestMerges(t *testing.T) {
 	merge := func(old, into string) {
 		t.Helper()
 		control++
-		if _, _, events := join(t, b, message{event: "A40", control: fmt.Sprint(control), patient: into, old: old}.bytes()); events != nil {
+		if _, _, events := join(t, b,
+			message{event: "A40", control: fmt.Sprint(control), patient: into, old: old}.bytes()); events != nil {
 			t.Errorf("a merge causes %v", events)
 		}
 	}

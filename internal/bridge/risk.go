@@ -19,7 +19,8 @@ const PredictionSystem = "urn:wardcast:prediction"
 // riskWindow is the time for which a prediction counts: an admission is decided within it.
 const riskWindow = 24 * time.Hour
 
-// RiskAssessment returns a prediction as a resource of the configured version of FHIR. id is the ce_id of the prediction.
+// RiskAssessment returns a prediction as a resource of the configured version of FHIR. id is the ce_id of the
+// prediction.
 func (b *Bridge) RiskAssessment(value []byte, id string) ([]byte, error) {
 	var p prediction
 	if json.Unmarshal(value, &p) != nil {

@@ -30,8 +30,8 @@ func TestValuesOfNotes(t *testing.T) {
 		b := newBridge(t, alter)
 		got := one(t, b, m)
 		expected := msg.Note{
-			SchemaVersion: "1", VisitID: got.VisitID, PatientID: got.PatientID, Site: "A", Text: "fell", Complaint: "fall",
-			ArrivedAt: "2026-11-20T08:00:00Z",
+			SchemaVersion: "1", VisitID: got.VisitID, PatientID: got.PatientID, Site: "A", Text: "fell",
+			Complaint: "fall", ArrivedAt: "2026-11-20T08:00:00Z",
 		}
 		want(&expected)
 		if d := cmp.Diff(expected, got, cmp.AllowUnexported(msg.Value{})); d != "" {
@@ -76,7 +76,8 @@ func TestValuesOfNotes(t *testing.T) {
 	f("oxygen", vital("vitals.spo2", 91), message{obx: []string{"59408-5|91|NM|%^^UCUM"}})
 	f("oxygen with an annotation", vital("vitals.spo2", 91),
 		message{obx: []string{"59408-5|91|NM|%{Oxygen}^PercentOxygen^UCUM"}})
-	f("temperature with its unit in words", vital("vitals.temp_c", 36.3), message{obx: []string{"11289-6|97.3|NM|^[degF]^UCUM"}})
+	f("temperature with its unit in words", vital("vitals.temp_c", 36.3),
+		message{obx: []string{"11289-6|97.3|NM|^[degF]^UCUM"}})
 	f("emergency care without a class", none,
 		message{pv1: map[int]string{2: ""}, obx: []string{"SS003|261QE0002X^Emergency Care^NUCC|CWE"}})
 	f("oxygen as a share", vital("vitals.spo2", 91), message{obx: []string{"59408-5|.91|NM|1"}})
@@ -89,7 +90,8 @@ func TestValuesOfNotes(t *testing.T) {
 	f("a code in a number", none, message{obx: []string{"8867-4|1e9|NM"}})
 	f("no result", none, message{obx: []string{"8867-4|110|NM|/min|X"}})
 	f("not asked", none, message{obx: []string{"8867-4|110|NM|/min|N"}})
-	f("wrong and right", vital("vitals.hr", 101), message{obx: []string{"8867-4|110|NM|/min|W", "8867-4|101|NM|/min|C"}})
+	f("wrong and right", vital("vitals.hr", 101),
+		message{obx: []string{"8867-4|110|NM|/min|W", "8867-4|101|NM|/min|C"}})
 	f("acuity", vital("acuity", 2), message{obx: []string{"11283-9|2|NM"}})
 	f("acuity with its scale", vital("acuity", 2), message{obx: []string{"11283-9|ESI-2^^L|CWE"}})
 	f("acuity in words", vital("acuity", 4), message{obx: []string{"11283-9|X^Semi-urgent^L|CWE"}},
@@ -104,13 +106,15 @@ func TestValuesOfNotes(t *testing.T) {
 	f("a visit by its account", none, message{pid: map[int]string{18: "ACC1"}, pv1: map[int]string{19: ""}},
 		func(c *config.Bridge) { c.Visit = "PID-18" })
 	f("every class", none, message{class: "X"}, func(c *config.Bridge) { c.EmergencyClasses = nil })
-	f("a class of the site", none, message{class: "ed obs"}, func(c *config.Bridge) { c.EmergencyClasses = []string{"ED OBS"} })
+	f("a class of the site", none, message{class: "ed obs"},
+		func(c *config.Bridge) { c.EmergencyClasses = []string{"ED OBS"} })
 	// Texts and complaints as senders write them.
 	f("several observations and repetitions", text("fell\nat home\nhip pain"),
 		message{obx: []string{"54094-8|at home~hip pain"}})
 	f("a complaint in component 9", complaint("fall"), message{obx: []string{"8661-1|^^^^^^^^fall|CWE"}})
 	f("a complaint of type TX in component 9", complaint("fall"), message{obx: []string{"8661-1|^^^^^^^^fall"}})
-	f("a coded complaint", complaint("Fall on same level"), message{obx: []string{"8661-1|W18^Fall on same level^I10|CWE"}})
+	f("a coded complaint", complaint("Fall on same level"),
+		message{obx: []string{"8661-1|W18^Fall on same level^I10|CWE"}})
 	f("a code alone", complaint("W18"), message{obx: []string{"8661-1|W18|CE"}})
 	f("a coded and a typed complaint", complaint("glf"),
 		message{obx: []string{"8661-1|W18^Fall^I10|CWE", "8661-1|glf"}})
@@ -148,7 +152,8 @@ func TestDocuments(t *testing.T) {
 	f("a cancelled document", []string{"fell", "new"}, message{kind: "ORU", event: "R01", obx: []string{fell}},
 		message{kind: "MDM", event: "T04", at: "1", more: txa("54094-8", "CA"), obx: []string{fell}},
 		message{kind: "MDM", event: "T02", at: "2", more: txa("54094-8", "AV"), obx: []string{"NOTE|new"}})
-	f("a document that was withdrawn", []string{"fell", "fell"}, message{kind: "ORU", event: "R01", obx: []string{fell}},
+	f("a document that was withdrawn", []string{"fell", "fell"},
+		message{kind: "ORU", event: "R01", obx: []string{fell}},
 		message{kind: "MDM", event: "T11", at: "1", more: txa("54094-8", "")},
 		message{event: "A08", at: "2", obx: []string{"8867-4|110|NM"}},
 		message{event: "A08", at: "3", obx: []string{fell}})

@@ -31,8 +31,9 @@ func Colours() map[string]color.NRGBA {
 		if len(m[2]) == 3 {
 			m[2] = string([]byte{m[2][0], m[2][0], m[2][1], m[2][1], m[2][2], m[2][2]})
 		}
-		v, _ := strconv.ParseUint(m[2], 16, 32)                                           // 0 is black
-		all[m[1]] = color.NRGBA{R: uint8(v >> 16), G: uint8(v >> 8), B: uint8(v), A: 255} //nolint:gosec // one byte each
+		v, _ := strconv.ParseUint(m[2], 16, 32) // 0 is black
+		//nolint:gosec // one byte each
+		all[m[1]] = color.NRGBA{R: uint8(v >> 16), G: uint8(v >> 8), B: uint8(v), A: 255}
 	}
 	return all
 }

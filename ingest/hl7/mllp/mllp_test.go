@@ -197,7 +197,8 @@ func TestServer(t *testing.T) {
 
 func TestEnds(t *testing.T) {
 	t.Parallel()
-	s := serve(t, mllp.Server{Idle: 50 * time.Millisecond, Answer: func(context.Context, []byte, bool) []byte { return nil }})
+	s := serve(t,
+		mllp.Server{Idle: 50 * time.Millisecond, Answer: func(context.Context, []byte, bool) []byte { return nil }})
 	f := func(stream string, end mllp.End) {
 		t.Helper()
 		conn := dial(t, s.address)
@@ -331,7 +332,8 @@ func TestTLS(t *testing.T) {
 	if code, err := send(own); code != hl7.Accepted || err != nil {
 		t.Errorf("Send = %s, %v", code, err)
 	}
-	if code, err := send(&tls.Config{RootCAs: pool, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}); err == nil {
+	if code, err := send(&tls.Config{RootCAs: pool, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}); err ==
+		nil {
 		t.Errorf("a client without a certificate is answered %s", code)
 	}
 	s.await(t, mllp.Handshake)

@@ -319,7 +319,8 @@ func (r *run) lines(path string, f func(fhir.Resource) bool) error {
 
 // read reads all files: first what others refer to, then what they report.
 func (r *run) read(ctx context.Context, from source) error {
-	slices.SortStableFunc(from.files, func(a, b file) int { return slices.Index(kinds, a.kind) - slices.Index(kinds, b.kind) })
+	slices.SortStableFunc(from.files,
+		func(a, b file) int { return slices.Index(kinds, a.kind) - slices.Index(kinds, b.kind) })
 	for _, refer := range []bool{true, false} {
 		for i, f := range from.files {
 			if ctx.Err() != nil {
@@ -331,7 +332,8 @@ func (r *run) read(ctx context.Context, from source) error {
 			case f.kind == messages && !refer:
 				err = open(f.path, r.messages)
 			case refer && slices.Contains([]string{"Patient", "Condition", "Encounter"}, f.kind):
-				err = r.lines(f.path, func(one fhir.Resource) bool { r.bridge.Refer(r.References, one, ""); return true })
+				err = r.lines(f.path,
+					func(one fhir.Resource) bool { r.bridge.Refer(r.References, one, ""); return true })
 			case !refer && slices.Contains([]string{"Encounter", "Observation", "DocumentReference"}, f.kind):
 				err = r.lines(f.path, r.resource)
 			}

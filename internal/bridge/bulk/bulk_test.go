@@ -34,18 +34,22 @@ import (
 
 // visit returns the lines of an emergency visit by file. Its numbers and names begin with ZZ.
 func visit(id, text, end string) map[string]string {
-	document := fmt.Sprintf(`{"resourceType":"DocumentReference","id":"ZZD%s","status":"current","type":{"coding":[{"code":"54094-8"}]},
+	document := fmt.Sprintf(
+		`{"resourceType":"DocumentReference","id":"ZZD%s","status":"current","type":{"coding":[{"code":"54094-8"}]},
 		"date":"2026-11-20T08:15:00Z","context":{"encounter":[{"reference":"Encounter/ZZE%s"}]},"content":[{"attachment":{
 		"contentType":"text/plain","data":%q}}]}`, id, id, base64.StdEncoding.EncodeToString([]byte(text)))
 	observation := func(at, v string) string {
-		return fmt.Sprintf(`{"resourceType":"Observation","id":"o","status":"final","code":{"coding":[{"code":"8867-4"}]},
+		return fmt.Sprintf(
+			`{"resourceType":"Observation","id":"o","status":"final","code":{"coding":[{"code":"8867-4"}]},
 			"encounter":{"reference":"Encounter/ZZE%s"},"effectiveDateTime":%q,"valueQuantity":{"value":%s,"code":"/min"}}`, id, at, v)
 	}
 	encounter := fmt.Sprintf(`{"resourceType":"Encounter","id":"ZZE%s","status":"finished","class":{"code":"EMER"},
 		"subject":{"reference":"Patient/ZZP%s"},"period":{"start":"2026-11-20T08:00:00Z","end":"2026-11-20T12:00:00Z"},
-		"reasonCode":[{"text":"fall"}],"hospitalization":{"dischargeDisposition":{"coding":[{"code":%q}]}}}`, id, id, end)
+		"reasonCode":[{"text":"fall"}],"hospitalization":{"dischargeDisposition":{"coding":[{"code":%q}]}}}`, id, id,
+		end)
 	out := map[string]string{
-		"Patient": fmt.Sprintf(`{"resourceType":"Patient","id":"ZZP%s","name":[{"family":"ZZname"}],"gender":"female"}`, id),
+		"Patient": fmt.Sprintf(`{"resourceType":"Patient","id":"ZZP%s","name":[{"family":"ZZname"}],"gender":"female"}`,
+			id),
 		// The second one is of the ward: it is not in the note.
 		"Observation": line(observation("2026-11-20T08:10:00Z", "88")) + observation("2026-11-20T11:00:00Z", "140"),
 		"Encounter":   encounter,
@@ -191,7 +195,8 @@ func read(t *testing.T, o bulk.Options) (c bulk.Counts, notes map[string]msg.Not
 
 func want(t *testing.T, what string, got bulk.Counts, encounters, notes, outcomes int, left map[string]int) {
 	t.Helper()
-	if d := cmp.Diff(bulk.Counts{Encounters: encounters, Notes: notes, Outcomes: outcomes, LeftOut: left}, got); d != "" {
+	if d := cmp.Diff(bulk.Counts{Encounters: encounters, Notes: notes, Outcomes: outcomes, LeftOut: left},
+		got); d != "" {
 		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
 }
@@ -206,7 +211,8 @@ func TestManifest(t *testing.T) {
 	pdf := visit("6", "%PDF", "oth")
 	pdf["DocumentReference"] = strings.Replace(pdf["DocumentReference"], "text/plain", "application/pdf", 1)
 	o := bulk.Options{Out: t.TempDir(), Gzip: true}
-	o.Manifest = manifest(t, exported(visit("1", "fell at home", "home"), visit("2", "", "home"), visit("3", "chest pain", "oth"),
+	o.Manifest = manifest(t, exported(visit("1", "fell at home", "home"), visit("2", "", "home"),
+		visit("3", "chest pain", "oth"),
 		clinic, stray, pdf, broken, visit("7", "gone", "home")), "Encounter/ZZE7")
 	c, notes, outcomes := read(t, o)
 	left := map[string]int{
@@ -260,7 +266,8 @@ func TestFolder(t *testing.T) {
 	message := func(form, visit string) string { return fmt.Sprintf(form, fmt.Sprint(len(form))+visit, visit) }
 	// The end comes in an earlier file than the beginning.
 	write(t, dir, "1.hl7", message(discharges, "ZZ1"))
-	write(t, dir, "2.hl7.gz", "FHS|^~\\&\rBHS|^~\\&\r"+message(registers, "ZZ1")+message(registers, "ZZ2")+"BTS|2\rFTS|1\r")
+	write(t, dir, "2.hl7.gz", "FHS|^~\\&\rBHS|^~\\&\r"+message(registers, "ZZ1")+message(registers, "ZZ2")+
+		"BTS|2\rFTS|1\r")
 	write(t, dir, "3.hl7", strings.Replace(message(registers, "ZZ3"), "OBX|1", "NTE|1", 1)+
 		strings.Replace(message(registers, "ZZ4"), "|E|", "|O|", 1)+message(registers, "")+
 		strings.Replace(message(registers, "ZZ5"), "ADT^A04", "ADT^A60", 1))
@@ -268,9 +275,11 @@ func TestFolder(t *testing.T) {
 	for name, data := range exported(visit("9", "chest pain", "09")) {
 		write(t, dir, name+".ndjson", data)
 	}
-	write(t, dir, "deleted.ndjson", `{"resourceType":"Bundle","entry":[{"request":{"method":"DELETE","url":"Encounter/ZZE0"}}]}`)
+	write(t, dir, "deleted.ndjson",
+		`{"resourceType":"Bundle","entry":[{"request":{"method":"DELETE","url":"Encounter/ZZE0"}}]}`)
 	c, notes, outcomes := read(t, o)
-	want(t, "folder", c, 5, 3, 2, map[string]int{"no_text": 1, "other_class": 1, "missing_visit": 1, "other_message": 1, "no_outcome": 1})
+	want(t, "folder", c, 5, 3, 2,
+		map[string]int{"no_text": 1, "other_class": 1, "missing_visit": 1, "other_message": 1, "no_outcome": 1})
 	seen := map[msg.Disposition]int{}
 	for _, o := range outcomes {
 		seen[o.Disposition]++
@@ -320,7 +329,8 @@ func TestServer(t *testing.T) {
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"access_token":"secret","expires_in":300}`)
 	})
-	mux.HandleFunc("DELETE /status/1", func(w http.ResponseWriter, _ *http.Request) { ended.Add(1); w.WriteHeader(http.StatusAccepted) })
+	mux.HandleFunc("DELETE /status/1",
+		func(w http.ResponseWriter, _ *http.Request) { ended.Add(1); w.WriteHeader(http.StatusAccepted) })
 	mux.HandleFunc("GET /status/1", func(w http.ResponseWriter, _ *http.Request) {
 		if w.Header().Set("Retry-After", "0"); polls.Add(1) < 3 {
 			w.WriteHeader([]int{0, http.StatusAccepted, http.StatusTooManyRequests}[polls.Load()])
@@ -354,19 +364,23 @@ func TestServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := bulk.Options{Server: server.URL + "/fhir", Out: t.TempDir()}
-	o.Config.FHIR.SMART = config.SMART{ClientID: "wardcast", Key: filepath.Join(t.TempDir(), "key.pem"), TokenURL: server.URL + "/token"}
+	o.Config.FHIR.SMART = config.SMART{
+		ClientID: "wardcast", Key: filepath.Join(t.TempDir(), "key.pem"), TokenURL: server.URL + "/token",
+	}
 	block := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 	if err := os.WriteFile(o.Config.FHIR.SMART.Key, block, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t, o); err == nil || !strings.Contains(err.Error(), "403") || strings.Contains(err.Error(), "http") {
+	if _, err := run(t, o); err == nil || !strings.Contains(err.Error(), "403") ||
+		strings.Contains(err.Error(), "http") {
 		t.Fatalf("a refused file: %v", err)
 	}
 	fails.Store(false)
 	c, _, _ := read(t, o)
 	want(t, "the second run", c, 1, 1, 1, map[string]int{})
 	if kicks.Load() != 1 || polls.Load() != 3 || downloads.Load() != 5 || ended.Load() != 1 || since.Load() != "" {
-		t.Errorf("%d exports, %d polls, %d downloads, %d ended", kicks.Load(), polls.Load(), downloads.Load(), ended.Load())
+		t.Errorf("%d exports, %d polls, %d downloads, %d ended", kicks.Load(), polls.Load(),
+			downloads.Load(), ended.Load())
 	}
 	if _, err := os.Stat(filepath.Join(o.Out, ".export")); !os.IsNotExist(err) {
 		t.Errorf("downloads stay: %v", err)

@@ -41,7 +41,8 @@ func newExport(r *run) (*export, error) {
 	}
 	// A file may take hours.
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: secured, IdleConnTimeout: longPause, ResponseHeaderTimeout: longPause,
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: secured, IdleConnTimeout: longPause,
+		ResponseHeaderTimeout: longPause,
 	}
 	return &export{run: r, dir: filepath.Join(r.Out, ".export"), client: &fhir.Client{
 		Base: r.Server, HTTP: &http.Client{Transport: transport}, Smart: fhir.Smart{
@@ -256,8 +257,8 @@ func (x *export) finish(ctx context.Context) error {
 // attempts is how often a request is sent that the server or the network does not answer.
 const attempts = 5
 
-// do sends a request, with a token if login is set, and returns an answer of status 2xx. Errors do not name the address,
-// which may hold a secret.
+// do sends a request, with a token if login is set, and returns an answer of status 2xx. Errors do not name the
+// address, which may hold a secret.
 func (x *export) do(ctx context.Context, method, address string, login bool) (*http.Response, error) {
 	send := x.client.HTTP.Do
 	if login {

@@ -105,7 +105,8 @@ func newAnswers(p *process, sent map[string]delivered) (all []*answers, err erro
 	c := &p.config.Answers
 	add := func(way, address string) *answers {
 		a := &answers{
-			process: p, way: way, log: p.Logger.With("component", "answers", "to", way), sent: sent[way], end: func() {},
+			process: p, way: way, log: p.Logger.With("component", "answers", "to", way), sent: sent[way],
+			end: func() {},
 			prepare: func(r *ingest.Record, id string) ([]byte, string, error) {
 				message, err := p.bridge.RiskAssessment(r.Value, id)
 				return message, id, err

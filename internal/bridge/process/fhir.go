@@ -59,7 +59,9 @@ func (p *process) prepareFHIR() (err error) {
 		}
 	}
 	p.fhir.client = &http.Client{
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: secured, IdleConnTimeout: time.Minute},
+		Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, TLSClientConfig: secured, IdleConnTimeout: time.Minute,
+		},
 		Timeout:       answerTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it gets a token
 	}
@@ -378,7 +380,8 @@ func (f *fetching) ask(path string) (found []fhir.Resource) {
 		return nil
 	}
 	data, err := f.server.Get(f.ctx, path)
-	if status, is := errors.AsType[fhir.StatusError](err); is && (status == http.StatusNotFound || status == http.StatusGone) {
+	if status, is := errors.AsType[fhir.StatusError](err); is &&
+		(status == http.StatusNotFound || status == http.StatusGone) {
 		return nil
 	}
 	var r fhir.Resource
@@ -424,7 +427,8 @@ func (p *process) card(w http.ResponseWriter, r *http.Request) {
 	}
 	cards := []any{}
 	p.commits.locked(func() {
-		if card := p.bridge.Card(strings.TrimPrefix(call.Context.EncounterID, "Encounter/"), p.config.FHIR.Page); card != nil {
+		if card := p.bridge.Card(strings.TrimPrefix(call.Context.EncounterID, "Encounter/"),
+			p.config.FHIR.Page); card != nil {
 			cards = append(cards, card)
 		}
 	})

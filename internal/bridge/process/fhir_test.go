@@ -88,7 +88,8 @@ func TestBundles(t *testing.T) {
 		}
 	}
 	visit := bundle("transaction", zzPatient, zzVisit, zzText)
-	f(200, `"entry":[{"response":{"status":"200 OK"}},{"response":{"status":"200 OK"}},{"response":{"status":"200 OK"}}]`, visit)
+	f(200, `"entry":[{"response":{"status":"200 OK"}},{"response":{"status":"200 OK"}},{"response":{"status":"200 `+
+		`OK"}}]`, visit)
 	f(200, `"transaction-response"`, visit) // again
 	f(200, `"batch-response"`, bundle("batch"))
 	f(200, `"informational"`, bundle("message", zzVisit))
@@ -96,10 +97,12 @@ func TestBundles(t *testing.T) {
 	f(202, `"unsupported_attachment"`, bundle("message", zzVisit, zzPDF))
 	f(400, `"not_json"`, "{Zzname")
 	f(413, `"too_large"`, strings.Repeat(" ", fhir.MaxBundle+1))
-	f(422, `"expression":["Bundle.entry[1].resource"]`, bundle("transaction", zzVisit, `{"resourceType":"Patient","id":7}`))
+	f(422, `"expression":["Bundle.entry[1].resource"]`,
+		bundle("transaction", zzVisit, `{"resourceType":"Patient","id":7}`))
 	f(422, `"wrong_bundle"`, zzVisit)
 	f(422, `"missing_visit"`, bundle("transaction", `{"resourceType":"Encounter","status":"Zz"}`))
-	f(422, `"no_server"`, `{"resourceType":"Bundle","type":"subscription-notification","entry":[{"resource":{"resourceType":
+	f(422, `"no_server"`,
+		`{"resourceType":"Bundle","type":"subscription-notification","entry":[{"resource":{"resourceType":
 		"SubscriptionStatus","type":"event-notification","notificationEvent":[{"focus":{"reference":"Encounter/zz"}}]}}]}`)
 	h.records(h.config.Kafka.Topics.Notes, 1)
 	var reasons []string
@@ -110,7 +113,8 @@ func TestBundles(t *testing.T) {
 		}
 	}
 	slices.Sort(reasons)
-	if want := "missing_visit no_server not_fhir not_json too_large unsupported_attachment unsupported_attachment wrong_bundle"; strings.
+	if want := "missing_visit no_server not_fhir not_json too_large unsupported_attachment unsupported_attachment " +
+		"wrong_bundle"; strings.
 		Join(reasons, " ") != want {
 		t.Errorf("reasons %v, want %s", reasons, want)
 	}
@@ -120,7 +124,9 @@ func TestBundles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	box := deadletter.Box{Client: reader, Topic: h.config.Bridge.Topics.DeadLetters, Logger: slog.New(slog.DiscardHandler)}
+	box := deadletter.Box{
+		Client: reader, Topic: h.config.Bridge.Topics.DeadLetters, Logger: slog.New(slog.DiscardHandler),
+	}
 	if counts, err := box.Count(t.Context(), deadletter.Filter{Reasons: []msg.Reason{fhirUnread}}); err != nil ||
 		len(counts) != 1 || counts[0].Letters != 2 {
 		t.Errorf("dlq counts %+v, %v", counts, err)
@@ -145,7 +151,8 @@ func TestBundleWhileBrokerIsAway(t *testing.T) {
 	stop := h.broker()
 	h.start(nil)
 	stop()
-	if status, answer := h.post("/fhir", bundle("transaction", zzVisit, zzText), 2*time.Second); status != 0 && status != 503 {
+	if status, answer := h.post("/fhir", bundle("transaction", zzVisit, zzText), 2*time.Second); status != 0 &&
+		status != 503 {
 		t.Errorf("%d %s without a broker", status, answer)
 	}
 	h.broker()
@@ -195,7 +202,8 @@ func TestNotifications(t *testing.T) {
 	c := &h.config.Bridge.FHIR
 	c.Server, c.SMART.ClientID, c.SMART.TokenURL = server.URL+"/fhir", "us", server.URL+"/token"
 	c.SMART.Key = filepath.Join(t.TempDir(), "key.pem")
-	if err := os.WriteFile(c.SMART.Key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+	if err := os.WriteFile(c.SMART.Key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	h.start(func(o *process.Options) { o.EmbeddedBroker = h.dir })
@@ -214,7 +222,8 @@ func TestNotifications(t *testing.T) {
 	away = false
 	mu.Unlock()
 	for _, focus := range []string{server.URL + "/fhir/Observation/zzo1", "Encounter/zze1"} {
-		if status, answer := h.post("/fhir", notification(focus, "Encounter/zzgone", "http://elsewhere.invalid/a?b=/c d"),
+		if status, answer := h.post("/fhir",
+			notification(focus, "Encounter/zzgone", "http://elsewhere.invalid/a?b=/c d"),
 			ingesttest.Patience); status != 200 || strings.Contains(answer, "zz") {
 			t.Errorf("%s: %d %s", focus, status, answer)
 		}
@@ -256,7 +265,8 @@ func TestRiskAssessments(t *testing.T) {
 	a := &h.config.Bridge.Answers
 	a.FHIR, a.Topic = server.URL+"/fhir", "triage.risk"
 	h.start(nil)
-	if status, answer := h.post("/fhir", bundle("transaction", zzPatient, zzVisit, zzText), ingesttest.Patience); status != 200 {
+	if status, answer := h.post("/fhir", bundle("transaction", zzPatient, zzVisit, zzText),
+		ingesttest.Patience); status != 200 {
 		t.Fatal(answer)
 	}
 	visit := h.records(h.config.Kafka.Topics.Notes, 1)[0].Key
@@ -312,7 +322,8 @@ func TestRiskAssessments(t *testing.T) {
 		Cards []struct{ Summary, Detail, Indicator string }
 	}
 	if err := json.Unmarshal([]byte(card("zze1")), &got); err != nil || len(got.Cards) != 1 ||
-		!strings.Contains(got.Cards[0].Summary, "24.3 %") || !strings.Contains(got.Cards[0].Detail, "raises: a b c d …") {
+		!strings.Contains(got.Cards[0].Summary, "24.3 %") ||
+		!strings.Contains(got.Cards[0].Detail, "raises: a b c d …") {
 		t.Errorf("%v: %+v", err, got)
 	}
 	if got := card("unknown"); got != `{"cards":[]}` {
@@ -375,9 +386,11 @@ func TestFHIRConfiguration(t *testing.T) {
 			h.config.Bridge.FHIR.Listen = "0.0.0.0:0"
 			h.config.Bridge.FHIR.TLS.Certificate, h.config.Bridge.FHIR.TLS.Key = certify(t)
 		},
-		"bridge.answers.fhir: example.org": func(h *hospital) { h.config.Bridge.Answers.FHIR = "http://example.org/fhir" },
-		"bridge.fhir.token_file":           func(h *hospital) { h.config.Bridge.FHIR.TokenFile = "missing" },
-		"bridge.fhir.ca":                   func(h *hospital) { h.config.Bridge.FHIR.CA = "fhir_test.go" },
+		"bridge.answers.fhir: example.org": func(h *hospital) {
+			h.config.Bridge.Answers.FHIR = "http://example.org/fhir"
+		},
+		"bridge.fhir.token_file": func(h *hospital) { h.config.Bridge.FHIR.TokenFile = "missing" },
+		"bridge.fhir.ca":         func(h *hospital) { h.config.Bridge.FHIR.CA = "fhir_test.go" },
 		"bridge.fhir.tls": func(h *hospital) {
 			h.config.Bridge.FHIR.TLS.Certificate, h.config.Bridge.FHIR.TLS.Key = "fhir_test.go", "fhir_test.go"
 		},

@@ -25,8 +25,8 @@ for name in sys.argv[1:]:
 sys.exit("\n".join(wrong) or None)
 `
 
-// TestForeign sends with a program that nobody here wrote, and has another one judge what the bridge sends: mllp_send of
-// PyPI's hl7, and hl7apy. WARDCAST_HL7 is the folder of both, and of the python that has them.
+// TestForeign sends with a program that nobody here wrote, and has another one judge what the bridge sends: mllp_send
+// of PyPI's hl7, and hl7apy. WARDCAST_HL7 is the folder of both, and of the python that has them.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv("WARDCAST_HL7")

@@ -41,7 +41,8 @@ func plant(message string, meant func(segment string, field int) bool) string {
 				fields = append(fields, "")
 			}
 			// The text of a note is the nurse's, and so is the complaint.
-			text := name == "OBX" && n == 5 && (slices.Contains([]string{"54094-8", "8661-1"}, code) || fields[2] == "TX")
+			text := name == "OBX" && n == 5 && (slices.Contains([]string{"54094-8", "8661-1"}, code) ||
+				fields[2] == "TX")
 			if !text && !meant(name, n) {
 				fields[n] = planted
 			}
@@ -58,8 +59,8 @@ var structural = map[string][]int{
 	"MSH": {1, 2, 9, 10, 11, 12, 18}, "OBX": {2, 3, 6, 11}, "OBR": {4}, "TXA": {2, 19}, "PV1": {2, 3}, "EVN": {1},
 }
 
-// TestIdentifiers plants a name in every field of every kind of message, in all at once and in each alone, and looks for
-// it in all that the bridge writes but its own two topics: that of refused messages, and that of identifiers.
+// TestIdentifiers plants a name in every field of every kind of message, in all at once and in each alone, and looks
+// for it in all that the bridge writes but its own two topics: that of refused messages, and that of identifiers.
 func TestIdentifiers(t *testing.T) {
 	t.Parallel()
 	h := newHospital(t)
@@ -85,7 +86,8 @@ func TestIdentifiers(t *testing.T) {
 			t.Fatal(err)
 		}
 		message := string(data)
-		send(plant(message, func(segment string, field int) bool { return slices.Contains(structural[segment], field) }))
+		send(plant(message,
+			func(segment string, field int) bool { return slices.Contains(structural[segment], field) }))
 		if !slices.Contains(alone, filepath.Base(file)) {
 			continue
 		}
@@ -125,7 +127,8 @@ func TestIdentifiers(t *testing.T) {
 	}
 	h.clean("the log", h.log.String())
 	for _, topic := range []string{own.Raw, own.Identifiers} {
-		if !slices.ContainsFunc(h.held(topic), func(r *record) bool { return bytes.Contains(r.Value, []byte("Zzplanted")) }) {
+		if !slices.ContainsFunc(h.held(topic),
+			func(r *record) bool { return bytes.Contains(r.Value, []byte("Zzplanted")) }) {
 			t.Errorf("%s, which holds identifiers, has none of %d records", topic, written)
 		}
 	}
@@ -152,7 +155,8 @@ func (h *hospital) plantBundles() {
 			}
 			for _, e := range bundle["entry"].([]any) {
 				resource := e.(map[string]any)["resource"].(map[string]any)
-				resource["name"], resource["text"] = []any{map[string]any{"family": planted}}, map[string]any{"div": planted}
+				resource["name"], resource["text"] = []any{map[string]any{"family": planted}},
+					map[string]any{"div": planted}
 			}
 			left := n
 			plantString(bundle, &left)
@@ -220,9 +224,11 @@ func TestIdentifiersInAnswers(t *testing.T) {
 	}
 	defer client.Close()
 	o := &ingest.Output{Key: visit, Value: fmt.Appendf(nil,
-		`{"visit_id":%q,"scored_at":"2026-11-20T08:15:02Z","probability":0.5,"model":{"name":"m","version":"1"}}`, visit)}
+		`{"visit_id":%q,"scored_at":"2026-11-20T08:15:02Z","probability":0.5,"model":{"name":"m","version":"1"}}`,
+		visit)}
 	o.AddHeader("ce_id", "1")
-	if err := ingest.NewProducer(client, slog.New(slog.DiscardHandler)).Produce(t.Context(), h.config.Kafka.Topics.Predictions,
+	if err := ingest.NewProducer(client, slog.New(slog.DiscardHandler)).Produce(t.Context(),
+		h.config.Kafka.Topics.Predictions,
 		[]*ingest.Output{o}); err != nil {
 		t.Fatal(err)
 	}

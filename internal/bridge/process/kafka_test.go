@@ -12,9 +12,9 @@ import (
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 )
 
-// TestApacheKafka runs a bridge on a real cluster. If WARDCAST_KAFKA_CTL can stop its brokers, two of three are stopped in
-// between, which leaves fewer replicas in sync than the topics require: nothing is acknowledged, nothing is lost, and
-// nothing is there twice.
+// TestApacheKafka runs a bridge on a real cluster. If WARDCAST_KAFKA_CTL can stop its brokers, two of three are stopped
+// in between, which leaves fewer replicas in sync than the topics require: nothing is acknowledged, nothing is lost,
+// and nothing is there twice.
 func TestApacheKafka(t *testing.T) {
 	brokers, ctl := os.Getenv("WARDCAST_KAFKA"), os.Getenv("WARDCAST_KAFKA_CTL")
 	if brokers == "" {

@@ -54,7 +54,8 @@ func (p *process) answer(ctx context.Context, data []byte, tooLarge bool) []byte
 	p.metrics.message(reading.Kind, string(code), time.Since(began))
 	if refusal != nil {
 		p.warnings.Add(refusal.Reason, func(n int) {
-			p.Logger.Warn("messages were refused", "messages", n, "answer", string(refusal.Code), "reason", refusal.Reason,
+			p.Logger.Warn("messages were refused", "messages", n, "answer", string(refusal.Code),
+				"reason", refusal.Reason,
 				"place", refusal.Place())
 		})
 	}

@@ -56,7 +56,8 @@ func newMetrics(p *process) *metrics {
 		seconds:       in.Histogram("message_seconds", "Time from a message to its answer.", buckets),
 		commitSeconds: in.Histogram("commit_seconds", "Time in which Kafka acknowledges a round of events.", buckets),
 		letters:       in.Counters("dead_letters_total", "Messages answered AE, by reason.", "reason"),
-		unused:        in.Counters("unused_values_total", "Values of messages that cannot be used, by what is wrong.", "value"),
+		unused: in.Counters("unused_values_total", "Values of messages that cannot be used, by what is wrong.",
+			"value"),
 		events: map[bridge.To]prometheus.Counter{
 			bridge.Notes: events.WithLabelValues("notes"), bridge.Outcomes: events.WithLabelValues("outcomes"),
 		},
@@ -89,7 +90,8 @@ func newMetrics(p *process) *metrics {
 	}
 	p.Registry.MustRegister(&visits{
 		count: p.count, all: prometheus.NewDesc("wardcast_bridge_visits",
-			"Emergency visits that are remembered, by what they lack; all of them with lack none.", []string{"lack"}, nil),
+			"Emergency visits that are remembered, by what they lack; all of them with lack none.",
+			[]string{"lack"}, nil),
 		oldest: prometheus.NewDesc("wardcast_bridge_oldest_unjoined_seconds",
 			"Time since the first message of the oldest emergency visit without a note; 0 if there is none.", nil, nil),
 	})

@@ -1,5 +1,5 @@
-// Package process is what `wardcast bridge` runs: messages come in by MLLP, Bundles of FHIR by HTTP, package bridge turns
-// them into notes and outcomes, and these go to Kafka; predictions go back as ORU^R01, RiskAssessment or cards.
+// Package process is what `wardcast bridge` runs: messages come in by MLLP, Bundles of FHIR by HTTP, package bridge
+// turns them into notes and outcomes, and these go to Kafka; predictions go back as ORU^R01, RiskAssessment or cards.
 //
 // A message is acknowledged once all in-sync replicas have what follows from it and from all messages before it: events
 // first, then the state of the visits. So a process that is killed in between joins the message, which its sender
@@ -38,13 +38,14 @@ import (
 
 // Options configure a bridge.
 type Options struct {
-	Config         *config.Config
-	Logger         *slog.Logger
-	Version        string               // of the program
-	Registry       *prometheus.Registry // nil for a new one, with the metrics of the process and the Go runtime
-	EmbeddedBroker string               // folder of a broker in this process, on the first configured address; "" for none
-	CreateTopics   bool                 // create missing KafkaTopics of others too
-	Insecure       bool                 // allow non-loopback addresses without TLS
+	Config   *config.Config
+	Logger   *slog.Logger
+	Version  string               // of the program
+	Registry *prometheus.Registry // nil for a new one, with the metrics of the process and the Go runtime
+	// folder of a broker in this process, on the first configured address; "" for none
+	EmbeddedBroker string
+	CreateTopics   bool // create missing KafkaTopics of others too
+	Insecure       bool // allow non-loopback addresses without TLS
 }
 
 // Topics returns the names of the topics of a bridge's events.
@@ -137,12 +138,14 @@ func (p *process) check() error {
 		}
 		fhir := &p.config.FHIR
 		if fhir.Listen != "" && !config.Loopback(fhir.Listen) && fhir.TokenFile == "" && fhir.TLS.ClientCA == "" {
-			errs = append(errs, errors.New("bridge.fhir: non-loopback addresses require token_file or tls.client_ca, or --insecure"))
+			errs = append(errs,
+				errors.New("bridge.fhir: non-loopback addresses require token_file or tls.client_ca, or --insecure"))
 		}
 		for key, address := range map[string]string{
 			"bridge.fhir.server": fhir.Server, "bridge.answers.fhir": p.config.Answers.FHIR,
 		} {
-			if u, err := url.Parse(address); err == nil && u.Scheme == "http" && !config.Loopback(net.JoinHostPort(u.Hostname(), "80")) {
+			if u, err := url.Parse(address); err == nil && u.Scheme == "http" &&
+				!config.Loopback(net.JoinHostPort(u.Hostname(), "80")) {
 				errs = append(errs, fmt.Errorf(open, key, u.Host))
 			}
 		}

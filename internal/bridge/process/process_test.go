@@ -183,7 +183,8 @@ func header(r *kgo.Record, name string) string {
 
 func (h *hospital) get(path string) (int, string) {
 	h.t.Helper()
-	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+h.config.Bridge.FHIR.Listen+path, nil)
+	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet,
+		"http://"+h.config.Bridge.FHIR.Listen+path, nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -215,7 +216,9 @@ func TestMessagesBecomeEvents(t *testing.T) {
 	s.want(hl7.Failed, "", "hello Zzname")
 	topics := &h.config.Kafka.Topics
 	note := h.records(topics.Notes, 1)[0]
-	for _, name := range []string{"ce_id", "ce_type", "ce_source", "ce_time", "ce_specversion", "content-type", "wardcast-key-id"} {
+	for _, name := range []string{
+		"ce_id", "ce_type", "ce_source", "ce_time", "ce_specversion", "content-type", "wardcast-key-id",
+	} {
 		if header(note, name) == "" {
 			t.Errorf("a note without the header %s", name)
 		}
@@ -232,7 +235,8 @@ func TestMessagesBecomeEvents(t *testing.T) {
 			ID, Reason, Segment string
 			Position, Field     int
 		}
-		if err := json.Unmarshal(l.Value, &v); err != nil || v.Reason != reasons[len(reasons)-1] || v.ID != string(l.Key) {
+		if err := json.Unmarshal(l.Value, &v); err != nil || v.Reason != reasons[len(reasons)-1] ||
+			v.ID != string(l.Key) {
 			t.Errorf("dead letter %s: %v", l.Value, err)
 		}
 		if v.Reason == bridge.MissingVisit && (v.Segment != "PV1" || v.Field != 19 || v.Position != 4 ||
@@ -356,7 +360,8 @@ func TestAnswers(t *testing.T) {
 				of = "v-elsewhere"
 			}
 			o := &ingest.Output{Key: []byte(visit), Value: fmt.Appendf(nil,
-				`{"visit_id":%q,"scored_at":"2026-11-20T08:15:02Z","probability":0.5,"model":{"name":"m","version":"1"}}`, of)}
+				`{"visit_id":%q,"scored_at":"2026-11-20T08:15:02Z","probability":0.5,"model":{"name":"m",`+
+					`"version":"1"}}`, of)}
 			o.AddHeader("ce_id", id)
 			out = append(out, o)
 		}
@@ -419,7 +424,8 @@ func TestOldPredictions(t *testing.T) {
 	predict := func(id string) {
 		t.Helper()
 		o := &ingest.Output{Key: []byte(visit), Value: fmt.Appendf(nil,
-			`{"visit_id":%q,"scored_at":"2026-11-20T08:15:02Z","probability":0.5,"model":{"name":"m","version":"1"}}`, visit)}
+			`{"visit_id":%q,"scored_at":"2026-11-20T08:15:02Z","probability":0.5,"model":{"name":"m","version":"1"}}`,
+			visit)}
 		o.AddHeader("ce_id", id)
 		if err := ingest.NewProducer(client, slog.New(slog.DiscardHandler)).Produce(t.Context(),
 			h.config.Kafka.Topics.Predictions, []*ingest.Output{o}); err != nil {
@@ -498,7 +504,8 @@ func TestConfigurationErrors(t *testing.T) {
 	f("no such key", "reading the key", func(c *config.Config) { c.Bridge.KeyFile += "x" })
 	f("an open port", "bridge.mllp.listen", func(c *config.Config) { c.Bridge.MLLP.Listen = "0.0.0.0:2575" })
 	f("an open page", "bridge.fhir.listen", func(c *config.Config) { c.Bridge.FHIR.Listen = ":8090" })
-	f("answers over the network", "bridge.answers.mllp", func(c *config.Config) { c.Bridge.Answers.MLLP = "10.0.0.1:2575" })
+	f("answers over the network", "bridge.answers.mllp",
+		func(c *config.Config) { c.Bridge.Answers.MLLP = "10.0.0.1:2575" })
 	f("an open broker", "kafka.brokers", func(c *config.Config) { c.Kafka.Brokers = []string{"0.0.0.0:9092"} })
 	f("missing topics", "do not exist", func(*config.Config) {})
 	f("a certificate that is not one", "bridge.mllp.tls", func(c *config.Config) {

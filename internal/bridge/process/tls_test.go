@@ -130,5 +130,6 @@ func TestAnswersTLS(t *testing.T) {
 		}
 	}
 	f("no certificate in", config.AnswersTLS{Enabled: true, CA: key})
-	f("bridge.answers.tls", config.AnswersTLS{Enabled: true, CA: certificate, Certificate: certificate, Key: certificate})
+	f("bridge.answers.tls",
+		config.AnswersTLS{Enabled: true, CA: certificate, Certificate: certificate, Key: certificate})
 }

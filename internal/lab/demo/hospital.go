@@ -156,10 +156,12 @@ func (h *hospital) adt(control string, n *msg.Note, o *msg.Outcome) []byte {
 	var b strings.Builder
 	line := func(fields ...string) { b.WriteString(strings.Join(fields, "|") + "\r") }
 	empty := func(n int) string { return strings.Repeat("|", n-1) }
-	line("MSH", `^~\&`, "DEMO", "A", "WARDCAST", "A", at(""), "", "ADT^"+event, control, "P", "2.5.1", empty(5), "UNICODE UTF-8")
+	line("MSH", `^~\&`, "DEMO", "A", "WARDCAST", "A", at(""), "", "ADT^"+event, control, "P", "2.5.1", empty(5),
+		"UNICODE UTF-8")
 	line("EVN", event, at(o.DecidedAt))
 	line("PID", "1", "", quote(n.PatientID), empty(4), n.Sex)
-	line("PV1", "1", class, quote(o.Ward), empty(15), quote(o.VisitID), empty(16), dispositions[o.Disposition], empty(7),
+	line("PV1", "1", class, quote(o.Ward), empty(15), quote(o.VisitID), empty(16),
+		dispositions[o.Disposition], empty(7),
 		at(n.ArrivedAt))
 	if o.Disposition == "" {
 		line("OBX", "1", "TX", h.config.NoteCodes[0], "", quote(n.Text), empty(5), "F")
@@ -194,7 +196,9 @@ func (h *hospital) bundle(n *msg.Note, o *msg.Outcome) []byte {
 		resources = append(resources, object{"resourceType": "Patient", "id": n.PatientID, "gender": gender}, object{
 			"resourceType": "DocumentReference", "status": "current", "type": code(h.config.NoteCodes[0]),
 			"date": n.ArrivedAt, "context": object{"encounter": []object{of}}, "content": []object{{
-				"attachment": object{"contentType": "text/plain", "data": base64.StdEncoding.EncodeToString([]byte(n.Text))},
+				"attachment": object{
+					"contentType": "text/plain", "data": base64.StdEncoding.EncodeToString([]byte(n.Text)),
+				},
 			}},
 		})
 		observe(h.config.ComplaintCodes[0], "valueString", n.Complaint)
@@ -202,8 +206,11 @@ func (h *hospital) bundle(n *msg.Note, o *msg.Outcome) []byte {
 	}
 	entries := make([]object, len(resources))
 	for i, r := range resources {
-		entries[i] = object{"resource": r, "request": object{"method": "PUT", "url": fmt.Sprint(r["resourceType"], "/", i)}}
+		entries[i] = object{
+			"resource": r, "request": object{"method": "PUT", "url": fmt.Sprint(r["resourceType"], "/", i)},
+		}
 	}
-	data, _ := json.Marshal(object{"resourceType": "Bundle", "type": "transaction", "entry": entries}) // which cannot fail
+	// which cannot fail
+	data, _ := json.Marshal(object{"resourceType": "Bundle", "type": "transaction", "entry": entries})
 	return data
 }

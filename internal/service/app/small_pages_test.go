@@ -11,8 +11,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// TestLongNotes: a word of two hundred letters wraps, a note of ten thousand ends after four lines, and a press of Enter
-// leads into the explanation and says so.
+// TestLongNotes: a word of two hundred letters wraps, a note of ten thousand ends after four lines, and a press of
+// Enter leads into the explanation and says so.
 func TestLongNotesPage(t *testing.T) {
 	s := newSite(t)
 	s.options.ShowNotes = true

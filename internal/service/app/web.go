@@ -67,7 +67,8 @@ func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
 		log.Warn("cannot read the file; still using its previous contents", "key", "http", "err", err)
 	}
 	l := &listening{access: httpapi.Access{
-		Local: config.Loopback(h.Listen), TLS: h.TLS.CertFile != "", Rate: h.RateLimit.PerSecond, Burst: h.RateLimit.Burst,
+		Local: config.Loopback(h.Listen), TLS: h.TLS.CertFile != "", Rate: h.RateLimit.PerSecond,
+		Burst: h.RateLimit.Burst,
 	}}
 	if l.access.Burst == 0 {
 		l.access.Burst = int(l.access.Rate)

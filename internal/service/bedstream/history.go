@@ -22,8 +22,8 @@ type said struct {
 	points map[asked][]httpapi.HistoryPoint
 }
 
-// History implements httpapi.BedDemand. It begins when notes and outcomes do, if that is later. Its points stand at midnight, 6, 12 and 18 h of the site's clock, but for an
-// hour's shift on the days before the clock was changed.
+// History implements httpapi.BedDemand. It begins when notes and outcomes do, if that is later. Its points stand at
+// midnight, 6, 12 and 18 h of the site's clock, but for an hour's shift on the days before the clock was changed.
 func (d *Demand) History(ctx context.Context, q *httpapi.HistoryQuery) (*httpapi.DemandHistory, error) {
 	if err := d.patiently(ctx); err != nil {
 		return nil, err

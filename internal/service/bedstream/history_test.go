@@ -41,7 +41,8 @@ func TestHistory(t *testing.T) {
 		case 3:
 			s.send(early(s.outcome(i, msg.Discharged, at), known-time.Second))
 		case 5:
-			s.send(early(s.outcome(i, msg.Admitted, func(o *msg.Outcome) { o.Status = msg.Cancelled }), known-time.Second))
+			s.send(early(s.outcome(i, msg.Admitted, func(o *msg.Outcome) { o.Status = msg.Cancelled }),
+				known-time.Second))
 		default:
 			admitted[i] = decided
 		}
@@ -109,7 +110,8 @@ func TestHistory(t *testing.T) {
 	}); err != nil || open[0].Came != nil {
 		t.Errorf("a window that is not over: %+v, %v", open, err)
 	}
-	if _, err := r.History(t.Context(), &httpapi.HistoryQuery{Ward: "NOWHERE", Window: time.Hour, Days: 1}); err == nil ||
+	if _, err := r.History(t.Context(),
+		&httpapi.HistoryQuery{Ward: "NOWHERE", Window: time.Hour, Days: 1}); err == nil ||
 		!errors.As(err, new(*httpapi.QueryError)) {
 		t.Errorf("a ward without forecasts: %v", err)
 	}

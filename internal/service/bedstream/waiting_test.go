@@ -123,8 +123,9 @@ func TestWaiting(t *testing.T) {
 	r.until("nobody after four days", func(all map[string]*waitlist.Patient) bool { return len(all) == 0 })
 }
 
-// TestStatesOfADay: in each of 200 states of a simulated day (25 without WARDCAST_LONG), with corrections, late and withdrawn outcomes, restarts and
-// a broker away, the list has exactly those who wait, by their newest note, and as many as beds are forecast for.
+// TestStatesOfADay: in each of 200 states of a simulated day (25 without WARDCAST_LONG), with corrections, late and
+// withdrawn outcomes, restarts and a broker away, the list has exactly those who wait, by their newest note, and as
+// many as beds are forecast for.
 func TestStatesOfADay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -19,7 +19,8 @@ type Bridge struct {
 	KeyFile  string `yaml:"key_file"`  // of `wardcast bridge keygen`
 	TimeZone string `yaml:"time_zone"` // of times without an offset
 	Visit    string `yaml:"visit"`     // the field that names a visit: one of VisitFields
-	// EmergencyClasses are the values of PV1-2 of emergency visits; others are left out. Empty: all are emergency visits.
+	// EmergencyClasses are the values of PV1-2 of emergency visits; others are left out. Empty: all are emergency
+	// visits.
 	EmergencyClasses []string `yaml:"emergency_classes"`
 	NoteCodes        []string `yaml:"note_codes"`      // of a note's text, in OBX-3, OBR-4 or TXA-2
 	ComplaintCodes   []string `yaml:"complaint_codes"` // in OBX-3
@@ -153,8 +154,8 @@ func defaultBridge() Bridge {
 func (b *Bridge) files() []*string {
 	in, web, out := &b.MLLP.TLS, &b.FHIR.TLS, &b.Answers.TLS
 	return []*string{
-		&b.KeyFile, &in.Certificate, &in.Key, &in.ClientCA, &out.CA, &out.Certificate, &out.Key, &web.Certificate, &web.Key,
-		&web.ClientCA, &b.FHIR.TokenFile, &b.FHIR.CA, &b.FHIR.SMART.Key,
+		&b.KeyFile, &in.Certificate, &in.Key, &in.ClientCA, &out.CA, &out.Certificate, &out.Key,
+		&web.Certificate, &web.Key, &web.ClientCA, &b.FHIR.TokenFile, &b.FHIR.CA, &b.FHIR.SMART.Key,
 	}
 }
 
@@ -195,7 +196,8 @@ func (b *Bridge) check() faults {
 	}
 	for _, code := range slices.Sorted(maps.Keys(b.Dispositions)) {
 		d := b.Dispositions[code]
-		bad.add(d != "" && !slices.Contains(msg.Dispositions(), d), "bridge.dispositions."+code, "%q is not one of %v", d,
+		bad.add(d != "" && !slices.Contains(msg.Dispositions(), d), "bridge.dispositions."+code,
+			"%q is not one of %v", d,
 			msg.Dispositions())
 	}
 	for _, l := range [][2]string{
@@ -224,7 +226,8 @@ func (b *Bridge) check() faults {
 	bad.add((smart.ClientID == "") != (smart.Key == ""), "bridge.fhir.smart", "needs both client_id and key")
 	out := b.Answers.TLS
 	bad.add((out.Certificate == "") != (out.Key == ""), "bridge.answers.tls", "needs both certificate and key")
-	bad.add(!out.Enabled && out != (AnswersTLS{}), "bridge.answers.tls.enabled", "is not set, but other keys of tls are")
+	bad.add(!out.Enabled && out != (AnswersTLS{}), "bridge.answers.tls.enabled",
+		"is not set, but other keys of tls are")
 	bad.add(b.MLLP.Idle < time.Second, "bridge.mllp.idle", "%v is less than 1s", b.MLLP.Idle)
 	bad.add(b.MLLP.Connections < 1, "bridge.mllp.connections", "%d is less than 1", b.MLLP.Connections)
 	bad.add(b.Keep < time.Hour, "bridge.keep", "%v is less than 1h", b.Keep)

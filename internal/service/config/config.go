@@ -165,7 +165,9 @@ func Default() Config {
 				DeadLetters: "questionnaire.responses.dlq",
 			},
 		},
-		HTTP:   HTTP{Listen: "127.0.0.1:8080", LabelRoles: []string{Viewer, Operator}, Shifts: []string{}, TimeZone: "UTC"},
+		HTTP: HTTP{
+			Listen: "127.0.0.1:8080", LabelRoles: []string{Viewer, Operator}, Shifts: []string{}, TimeZone: "UTC",
+		},
 		Bridge: defaultBridge(),
 		Log:    Log{Level: "info"},
 	}

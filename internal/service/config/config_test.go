@@ -247,8 +247,12 @@ func TestLoadRefuses(t *testing.T) {
 		"no topics": {
 			ok + "retrain:\n  window_days: 30\n  rank: 0\n", []string{"line 4: retrain.rank: ", "rank 0"},
 		},
-		"a word for a number": {ok + "retrain:\n  rank: ten\n", []string{"line 3: retrain.rank: ", `"ten" is not a whole number`}},
-		"which of two words":  {ok + "retrain: {site: ten, rank: ten}\n", []string{`line 2: "ten" is not a whole number`}},
+		"a word for a number": {
+			ok + "retrain:\n  rank: ten\n", []string{"line 3: retrain.rank: ", `"ten" is not a whole number`},
+		},
+		"which of two words": {
+			ok + "retrain: {site: ten, rank: ten}\n", []string{`line 2: "ten" is not a whole number`},
+		},
 		"an item of a list": {ok + "http:\n  tokens:\n  - {name: [a]}\n", []string{
 			"line 4: http.tokens[0].name: a list is not text",
 		}},

@@ -65,7 +65,8 @@ func TestWaiting(t *testing.T) {
 		"close=1": `"total":0`,
 		"site=A":  `"total":1`, "site=nowhere": `"visits":[]`, "ward=MED&complaint=fall": `"total":1`,
 		"q=84+m+hip": `"total":1`,
-		"q=b4":       `"total":1`, "q=" + secret: `"total":0`, "limit=1": `"total":2,"visits":[{"visit_id":"zzsecretname","`,
+		"q=b4":       `"total":1`, "q=" + secret: `"total":0`,
+		"limit=1":          `"total":2,"visits":[{"visit_id":"zzsecretname","`,
 		"limit=1&offset=1": `"visits":[{"visit_id":"zzsecretname2"`, "offset=9&sort=acuity": `"total":2,"visits":[]`,
 	} {
 		got := s.ask("GET /v1/waiting?"+query, "", bearer(operatorToken))

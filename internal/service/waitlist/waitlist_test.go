@@ -150,7 +150,8 @@ func TestSearch(t *testing.T) {
 	for words, want := range map[string]string{
 		"": "7 8", "84 F": "7", "84f": "7", "f 84": "7", "84yo": "7", "84 M": "", "85": "", "m": "8", "boy": "8",
 		"7 mo": "8",
-		"7mo":  "8", "7 months, male": "8", "chest": "7", "CHEST pain": "7", "pain chest": "7", "hest": "", "sob": "7 8",
+		"7mo":  "8", "7 months, male": "8", "chest": "7", "CHEST pain": "7", "pain chest": "7",
+		"hest": "", "sob": "7 8",
 		"dyspnea fever": "8", "hidden": "", "v7": "", "bay": "7", "12": "7 8", "bay 12": "7", "7": "", "mo": "",
 		",": "7 8",
 	} {

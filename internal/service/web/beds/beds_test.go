@@ -271,13 +271,14 @@ func TestStates(t *testing.T) {
 			nil,
 		},
 		"configured": {with(func(d *hospitalDemand) { d.available = threeEach }), "/beds?free.ICU=5", 200, []string{
-			"With 20 free, the chance", `"Beds free in MED" value="" placeholder="3"`, `"Beds free in ICU" value="5"`, "Tightest",
+			"With 20 free, the chance", `"Beds free in MED" value="" placeholder="3"`,
+			`"Beds free in ICU" value="5"`, "Tightest",
 		}, []string{"free.MED=3"}},
 		"old": {demand(t), "/beds", 200, []string{`id="old">`}, nil},
 		"another moment": {demand(t), "/beds?at=2026-11-20T08:00", 200, []string{
 			"A moment of the past: what was known at 20 Nov 2026 08:00, and what came.", "At 08:00 we expected",
-			"were needed</b>.", "The range held.", "As known at", `value="2026-11-20T08:00"`, `data-fresh=""`, "dot: needed",
-			`<span class="muted">held</span>`, "Black: what came", "who waited then",
+			"were needed</b>.", "The range held.", "As known at", `value="2026-11-20T08:00"`,
+			`data-fresh=""`, "dot: needed", `<span class="muted">held</span>`, "Black: what came", "who waited then",
 		}, []string{`id="old">`, "being short", "Beds free in", "For the huddle"}},
 		"what came is not known": {demand(t), "/beds?at=2026-11-20T12:00", 200, []string{
 			"This is not now: it is what was known at 20 Nov 2026 12:00. What came is not known.", "By 20:00 expect",
@@ -297,7 +298,9 @@ func TestStates(t *testing.T) {
 			`id="copy" href="/beds?at=2026-11-20T16%3A00%3A00Z&amp;by=20%3A00&amp;free=18"`,
 		}, nil},
 		"a time that has just passed": {demand(t), "/beds?by=16:10", 200, []string{"By 16:10 tomorrow expect"}, nil},
-		"no time":                     {demand(t), "/beds?by=soon", 400, []string{"A time of day, such as 18:00."}, nil},
+		"no time": {
+			demand(t), "/beds?by=soon", 400, []string{"A time of day, such as 18:00."}, nil,
+		},
 		"one ward": {
 			demand(t), "/beds?ward=ICU&free.ICU=0", 200,
 			[]string{"<b><bdi>ICU</bdi></b>: by midnight", "All wards together", "Beds needed in <bdi>ICU</bdi>"},

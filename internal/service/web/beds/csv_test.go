@@ -24,8 +24,10 @@ func TestCSV(t *testing.T) {
 	o := all[slices.IndexFunc(all, func(o outlook) bool { return o.Ward == "ICU" })]
 	row := fmt.Sprintf("ICU,2026-11-20 16:00,2026-11-20 20:00,%.2f,%d,%d,Checked,%.2f,%.2f,2,%.2f,", o.Total.Mean,
 		o.Total.Interval80[0], o.Total.Interval80[1], o.Waiting.Mean, o.UsualMean.Value, o.total.Exceed(2))
-	if status != 200 || len(lines) != 2+fanPoints || lines[1] != row || !strings.HasPrefix(lines[0], "\ufeffWard,From,By,") ||
-		!strings.Contains(lines[0], "Chance of more than 2,") || !strings.Contains(lines[13], "ICU,2026-11-20 16:00,2026-11-21 04:00,") {
+	if status != 200 || len(lines) != 2+fanPoints || lines[1] != row ||
+		!strings.HasPrefix(lines[0], "\ufeffWard,From,By,") ||
+		!strings.Contains(lines[0], "Chance of more than 2,") ||
+		!strings.Contains(lines[13], "ICU,2026-11-20 16:00,2026-11-21 04:00,") {
 		t.Errorf("%d, want %s:\n%s", status, row, body)
 	}
 	_, body = visit(t, d, "/v1/beds.csv?at=2026-11-20T08:00&free=18&free.ICU=2")

@@ -332,7 +332,8 @@ func (page *view) lead(o *outlook) {
 	free, known := page.freeOf(o.Ward)
 	if known && !page.Came {
 		chance := o.total.Exceed(free)
-		l.Free, l.Chance, l.Warn, l.Some = strconv.Itoa(free), frame.Percent(chance), chance >= warnFrom, chance >= someFrom
+		l.Free, l.Chance = strconv.Itoa(free), frame.Percent(chance)
+		l.Warn, l.Some = chance >= warnFrom, chance >= someFrom
 	} else {
 		free = -1
 	}

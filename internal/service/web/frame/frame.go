@@ -127,7 +127,8 @@ func Get(path string, answer httpapi.Answering) httpapi.Route {
 	return httpapi.Route{Pattern: "GET " + path, Role: httpapi.Viewer, Handler: answer}
 }
 
-// Address returns the address of a path with values, and changes to them: names and values by turns, "" to take one out.
+// Address returns the address of a path with values, and changes to them: names and values by turns, "" to take one
+// out.
 func Address(path string, values url.Values, changes ...string) string {
 	values = maps.Clone(values)
 	for i := 0; i < len(changes); i += 2 {

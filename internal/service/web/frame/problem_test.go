@@ -27,7 +27,9 @@ func TestProblem(t *testing.T) {
 		status      int
 		has         []string
 	}{
-		"missing":         {webtest.Viewer, "/page", 404, []string{"No topic has this name.</p>", `href="/page">Back to Page`}},
+		"missing": {
+			webtest.Viewer, "/page", 404, []string{"No topic has this name.</p>", `href="/page">Back to Page`},
+		},
 		"no such page":    {webtest.Viewer, "/nothing", 404, []string{"<h1>Not found</h1>", "<b>board</b>"}},
 		"wrong role":      {webtest.Viewer, "/page/change", 403, []string{role, `href="/logout">Log in as another`}},
 		"not logged in":   {"", "/page/change", 401, []string{"token of the role operator", `">Log in</a>`}},
@@ -58,7 +60,8 @@ func TestProblem(t *testing.T) {
 			}
 		}
 	}
-	if _, header, _ := s.Ask(webtest.Viewer, "/v1/page", nil); header.Get("Content-Type") != "application/problem+json" {
+	if _, header, _ := s.Ask(webtest.Viewer, "/v1/page",
+		nil); header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("a browser gets %v below /v1/", header)
 	}
 }

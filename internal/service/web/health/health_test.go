@@ -104,8 +104,10 @@ func TestReplay(t *testing.T) {
 			webtest.Operator, "/health", nil, 200,
 			`href="/health/replay?stream=triage&amp;reason=wrong_type"`,
 		},
-		"viewer asks":    {webtest.Viewer, wanted, nil, 403, "This requires the role operator, and yours is viewer."},
-		"viewer replays": {webtest.Viewer, "/health/replay", form, 403, "This requires the role operator, and yours is viewer."},
+		"viewer asks": {webtest.Viewer, wanted, nil, 403, "This requires the role operator, and yours is viewer."},
+		"viewer replays": {
+			webtest.Viewer, "/health/replay", form, 403, "This requires the role operator, and yours is viewer.",
+		},
 		"operator asks": {
 			webtest.Operator, wanted, nil, 200, "<b>7 notes</b> in <code>triage.notes.dlq</code> will be sent back",
 		},

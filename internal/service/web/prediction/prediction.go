@@ -332,7 +332,8 @@ const unnamed = "a word not shown" // stands for words of the note that may not 
 
 func newWhy(p *msg.Prediction, note *msg.Note) Why {
 	w := Why{
-		P: newProbability(p), Logit: frame.Signed(p.Logit), Exact: frame.Exact(p.Logit), Model: p.Model, LogOdds: p.Logit,
+		P: newProbability(p), Logit: frame.Signed(p.Logit), Exact: frame.Exact(p.Logit), Model: p.Model,
+		LogOdds: p.Logit,
 	}
 	var runes []rune
 	if note != nil {

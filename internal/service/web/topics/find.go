@@ -142,7 +142,8 @@ func (h *room) find(ctx context.Context, a *asked) (*finding, error) {
 	}
 	api := []string{"t", "", "model", "", "limit", strconv.Itoa(topicindex.MaxLimit)}
 	if a.query.Like != nil {
-		f.Heading = "Topics like " + strconv.Itoa(a.query.Like.Topic) + " of " + frame.ModelLabel(a.query.Like.Model, "")
+		f.Heading = "Topics like " + strconv.Itoa(a.query.Like.Topic) + " of " +
+			frame.ModelLabel(a.query.Like.Model, "")
 		api = append(api, "q", "")
 	}
 	f.JSON = a.href("/v1/topics/search", api...)
@@ -277,7 +278,8 @@ func (h *room) historyCSV(r *http.Request) http.Handler {
 // csvOf answers with topics that the index returns.
 func (h *room) csvOf(ask func() ([]topicindex.Step, error)) http.Handler {
 	if !h.index.Ready() {
-		return httpapi.Problem{Status: http.StatusServiceUnavailable, Detail: h.unanswered(errors.New("the index of topics is being made"))}
+		return httpapi.Problem{Status: http.StatusServiceUnavailable, Detail: h.unanswered(
+			errors.New("the index of topics is being made"))}
 	}
 	all, err := ask()
 	switch {

@@ -244,7 +244,8 @@ func (data *view) note() *msg.Note {
 		case f.of != "":
 			*n.Number(f.of), err = number(strings.Replace(text, ",", ".", 1))
 			if v := n.Number(f.of).Value; f.of == "vitals.temp_c" && v >= leastFahrenheit && v <= mostFahrenheit {
-				data.Errors[f.Name] = "Is that Fahrenheit? In degrees Celsius it is " + wording.Fixed((v-32)/1.8, 1) + "."
+				data.Errors[f.Name] = "Is that Fahrenheit? In degrees Celsius it is " +
+					wording.Fixed((v-32)/1.8, 1) + "."
 				f.Error = data.Errors[f.Name]
 			}
 		case f.Name == "bp":

@@ -24,14 +24,15 @@ func TestPage(t *testing.T) {
 		return webtest.Case{Path: "/try", Form: values, Status: status, Has: has}
 	}
 	s.Check(map[string]webtest.Case{
-		"empty":             {Path: "/try", Status: 200, Has: "Nothing to predict yet."},
-		"a note":            try(200, "Why ", "text", "hip pain", "age", "78"),
-		"after a word":      try(200, "After “hip” it rose from 62 % to 78 %.", "text", "pain hip"),
-		"what it was":       try(200, "<td>denied</td>", "text", "no hip pain"),
-		"the example":       try(200, `value="138/74"`, "example", "1"),
-		"a decimal comma":   try(200, "Why 78 %", "text", "hip", "temp_c", "36,8"),
-		"an age too high":   try(200, "Age is out of range and was left out.", "text", "hip pain", "age", "999"),
-		"Fahrenheit":        try(400, "Is that Fahrenheit? In degrees Celsius it is 38.0.", "text", "hip", "temp_c", "100.4"),
+		"empty":           {Path: "/try", Status: 200, Has: "Nothing to predict yet."},
+		"a note":          try(200, "Why ", "text", "hip pain", "age", "78"),
+		"after a word":    try(200, "After “hip” it rose from 62 % to 78 %.", "text", "pain hip"),
+		"what it was":     try(200, "<td>denied</td>", "text", "no hip pain"),
+		"the example":     try(200, `value="138/74"`, "example", "1"),
+		"a decimal comma": try(200, "Why 78 %", "text", "hip", "temp_c", "36,8"),
+		"an age too high": try(200, "Age is out of range and was left out.", "text", "hip pain", "age", "999"),
+		"Fahrenheit": try(400, "Is that Fahrenheit? In degrees Celsius it is 38.0.", "text", "hip",
+			"temp_c", "100.4"),
 		"all complaints":    try(200, "Model All complaints · ", "text", "hip"),
 		"an unknown note":   try(200, "Not predicted", "text", webtest.Secret),
 		"nonsense":          try(400, "such as 138/74", "text", webtest.Secret, "bp", webtest.Secret),

@@ -14,8 +14,8 @@ import (
 
 const csvPath = "/v1/waiting.csv"
 
-// csv answers with all who wait and match, for a spreadsheet. It names no visit and shows no label: what leaves the page
-// tells patients apart by their arrival alone.
+// csv answers with all who wait and match, for a spreadsheet. It names no visit and shows no label: what leaves the
+// page tells patients apart by their arrival alone.
 func (h *room) csv(r *http.Request) http.Handler {
 	q, wrong := h.read(r)
 	if wrong != nil {

@@ -98,7 +98,8 @@ func TestPage(t *testing.T) {
 	page := plain(webtest.Operator, "/", nil)
 	has("the page", page, "6 waiting", "3 likely to be admitted", "1 close call ", "1 not predicted",
 		"longest 6 h 10 min",
-		"All 6", "Likely admission 3", "Close call 1", "7 mo F · B4 · South", "78 F · B1 · North", "3 h 42", "12:45",
+		"All 6", "Likely admission 3", "Close call 1", "7 mo F · B4 · South", "78 F · B1 · North",
+		"3 h 42", "12:45",
 		"In by a note, out by an outcome or after 24 hours. Counted 16:27:04 .", "1 to 6 of 6 shown", "Times are UTC.",
 		"few known terms", "arrived 12:45", "Medicine", "88 % Lower Extremity Injury , 88 percent")
 	if strings.Contains(plain(webtest.Viewer, "/waiting", nil), "B4") {
@@ -108,8 +109,9 @@ func TestPage(t *testing.T) {
 		t.Helper()
 		_, _, body := s.Ask(webtest.Operator, path, form)
 		var rows []string
-		for _, m := range regexp.MustCompile(`data-row="(\d+)"( aria-current="true")?><bdi>`).FindAllStringSubmatch(body,
-			-1) {
+		for _, m := range regexp.MustCompile(`data-row="(\d+)"( aria-current="true")?><bdi>`).
+			FindAllStringSubmatch(body,
+				-1) {
 			rows = append(rows, m[1]+strings.Repeat("*", len(m[2])/20))
 		}
 		why := regexp.MustCompile(`id="why" data-row="(\d+)"`).FindStringSubmatch(body)
@@ -138,12 +140,15 @@ func TestPage(t *testing.T) {
 		t.Errorf("the sheet is written for people, or shows a label:\n%s", sheet)
 	}
 	_, _, sheet = s.Ask(webtest.Operator, "/v1/waiting.csv?decision=admit&sort=waited", nil)
-	if want := "\ufeffArrived,Minutes waited,Complaint,Age,Sex,Acuity,Site,Chance of admission,Threshold,Prediction,Close " +
-		"call,\"Ward, likely\"\n2026-11-20 10:17,370,"; !strings.HasPrefix(sheet, want) || strings.Count(sheet, "\n") != 4 ||
+	if want := "\ufeffArrived,Minutes waited,Complaint,Age,Sex,Acuity,Site,Chance of " +
+		"admission,Threshold,Prediction,Close " +
+		"call,\"Ward, likely\"\n2026-11-20 10:17,370,"; !strings.HasPrefix(sheet, want) ||
+		strings.Count(sheet, "\n") != 4 ||
 		!strings.Contains(sheet, ",0.53,0.50,Likely admission,yes,") {
 		t.Errorf("the sheet is %q", sheet)
 	}
-	if _, _, sheet = s.Ask(webtest.Operator, "/v1/waiting.csv", url.Values{"q": {"7 mo"}}); strings.Count(sheet, "\n") != 2 {
+	if _, _, sheet = s.Ask(webtest.Operator, "/v1/waiting.csv",
+		url.Values{"q": {"7 mo"}}); strings.Count(sheet, "\n") != 2 {
 		t.Errorf("words that were sent find %q", sheet)
 	}
 	has("the page after a search", plain(webtest.Operator, "/waiting", url.Values{"q": {"7 mo"}}), "CSV for Excel")
