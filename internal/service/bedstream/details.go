@@ -19,7 +19,7 @@ type details struct {
 	texts  bool               // the text of notes may be shown
 	visits map[string]*detail // by the key of the pool
 	people map[string]string  // the key of each visit's patient, where it is known
-	held   int                // bytes of predictions
+	held   int                // bytes of predictions and texts
 	most   int                // of these
 	last   uint64             // row; from the clock on, so that no row of an earlier process is one of this
 }
@@ -37,8 +37,8 @@ type detail struct {
 const (
 	// detailed is how long details are kept: nobody waits longer.
 	detailed = beds.MostPatience + time.Hour
-	// mostDetails bounds the predictions that are kept, in bytes, of some kilobytes each. Beyond it the oldest go, and
-	// their rows explain nothing.
+	// mostDetails bounds the predictions that are kept, of some kilobytes each, and the texts, in bytes. Beyond it the
+	// oldest go, and their rows explain nothing.
 	mostDetails = 96 << 20
 )
 
@@ -58,6 +58,14 @@ func (ds *details) of(visit string) *detail {
 		ds.visits[visit] = d
 	}
 	return d
+}
+
+// size returns how many bytes of details.held a visit holds.
+func (d *detail) size() int {
+	if d.note == nil {
+		return len(d.value)
+	}
+	return len(d.value) + len(d.note.Text)
 }
 
 // newer reports whether a is b or later.
@@ -87,6 +95,7 @@ func (ds *details) noted(visit string, o beds.Order, n *msg.Note) {
 	if !newer(o, d.noted) {
 		return
 	}
+	before := d.size()
 	d.noted, d.note, d.labelled = o, nil, msg.Value{}
 	if n == nil {
 		delete(ds.people, visit)
@@ -105,6 +114,9 @@ func (ds *details) noted(visit string, o beds.Order, n *msg.Note) {
 	if d.value != nil {
 		d.visit = nil
 	}
+	if ds.held += d.size() - before; ds.held > ds.most {
+		ds.shrink()
+	}
 }
 
 // person returns the key of a visit's patient, that of the visit if the patient is not known.
@@ -112,40 +124,55 @@ func (ds *details) person(visit string) string { return cmp.Or(ds.people[visit],
 
 func (ds *details) erase(visit string) {
 	if d := ds.visits[visit]; d != nil {
-		ds.held -= len(d.value)
+		ds.held -= d.size()
 		delete(ds.visits, visit)
 	}
 	delete(ds.people, visit)
 }
 
-// forget drops what became known before a time, and whose visits are not in the pool.
-func (ds *details) forget(before time.Time, pool *beds.Pool) {
+// forget drops what became known before a time.
+func (ds *details) forget(before time.Time) {
 	for visit, d := range ds.visits {
 		if d.scored.Seen.Before(before) && d.noted.Seen.Before(before) {
-			ds.held -= len(d.value)
+			ds.held -= d.size()
 			delete(ds.visits, visit)
 		}
 	}
+}
+
+// forgetPeople drops the patients of visits that neither the details nor the pool knows. Notes may be read before their
+// predictions: until all of these are read, each of them is of a visit that may still be known.
+func (ds *details) forgetPeople(pool *beds.Pool) {
 	maps.DeleteFunc(ds.people, func(visit, _ string) bool { return ds.visits[visit] == nil && !pool.Has(visit) })
 }
 
-// shrink drops the oldest predictions until a quarter of the room is free.
+// shrink drops the oldest predictions and texts until a quarter of the room is free.
 func (ds *details) shrink() {
-	oldest := slices.SortedFunc(maps.Values(ds.visits), func(a, b *detail) int {
-		return a.scored.Seen.Compare(b.scored.Seen)
-	})
+	newest := func(d *detail) time.Time {
+		return slices.MaxFunc([]time.Time{d.scored.Seen, d.noted.Seen}, time.Time.Compare)
+	}
+	oldest := slices.SortedFunc(maps.Values(ds.visits), func(a, b *detail) int { return newest(a).Compare(newest(b)) })
 	for _, d := range oldest {
 		if ds.held <= ds.most/4*3 {
 			return
 		}
-		if d.value == nil {
-			continue
-		}
-		without := *d.show()
-		without.Prediction, d.visit = nil, &without
-		ds.held -= len(d.value)
-		d.value = nil
+		ds.held -= d.size()
+		d.shrink()
 	}
+}
+
+// shrink drops the prediction and the text. What else they say of the visit stays.
+func (d *detail) shrink() {
+	if d.note != nil && d.note.Text != "" {
+		without := *d.note
+		without.Text, d.note = "", &without
+	}
+	if d.value == nil && d.visit == nil {
+		return // the prediction is still to come
+	}
+	without := *d.show()
+	without.Prediction, without.Note = nil, d.note
+	d.visit, d.value = &without, nil
 }
 
 // show returns the visit as its newest prediction and note say, which must have come.

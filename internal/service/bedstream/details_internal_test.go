@@ -2,9 +2,12 @@ package bedstream
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -49,7 +52,8 @@ func TestDetailsMemory(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	ds.people["v0"] = "p"
-	ds.forget(now.Add(visits*time.Second), beds.NewPool())
+	ds.forget(now.Add(visits * time.Second))
+	ds.forgetPeople(beds.NewPool())
 	if len(ds.visits) != 0 || ds.held != 0 || len(ds.people) != 0 {
 		t.Errorf("%d visits, %d bytes and %d patients are not forgotten", len(ds.visits), ds.held, len(ds.people))
 	}
@@ -62,5 +66,62 @@ func TestDetailsOfOthers(t *testing.T) {
 		`"probability":0.7,"topics":"none"}`)}
 	if v := d.show(); v.ID != "v" || v.Probability != .7 || v.Complaint != "Fall" {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestDetailsTexts: texts of notes count as what is kept, and the oldest go; what else is known of a patient stays.
+func TestDetailsTexts(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	ds := newDetails(&Config{Now: func() time.Time { return now }, ShowNotes: true})
+	const visits, size, most = 300, 10 << 10, 1 << 20
+	ds.most = most
+	p := msg.Prediction{SchemaVersion: "1", Complaint: "Fall", Probability: .7, Threshold: .5}
+	for i := range visits {
+		o := beds.Order{Seen: now.Add(time.Duration(i) * time.Second), Offset: int64(i)}
+		p.VisitID = fmt.Sprint("v", i)
+		ds.noted(p.VisitID, o, &msg.Note{Site: "A", Text: strings.Repeat("x", size)})
+		ds.predicted(p.VisitID, o, p.AppendJSON(nil))
+	}
+	held, texts := 0, 0
+	for i := range visits {
+		d := ds.visits[fmt.Sprint("v", i)]
+		v := d.show()
+		if v.Site != "A" || v.Note.Site != "A" || v.Note.Text != d.note.Text {
+			t.Fatalf("row %d says %+v of %+v", i, v, d.note)
+		}
+		if held += len(d.value) + len(v.Note.Text); v.Note.Text != "" {
+			texts++
+		} else if i >= visits-most/4*3/(size+1<<10) {
+			t.Errorf("the text of %d, of the newest, is not kept", i)
+		}
+	}
+	if held != ds.held || held > most || texts == 0 {
+		t.Errorf("%d bytes held, counted as %d, of %d; %d texts kept", held, ds.held, most, texts)
+	}
+	for i := range visits {
+		ds.erase(fmt.Sprint("v", i))
+	}
+	if ds.held != 0 {
+		t.Errorf("%d bytes held of nobody", ds.held)
+	}
+}
+
+// TestPeopleWhileReading: whose visits they are is known before their predictions are read, and stays known until then.
+func TestPeopleWhileReading(t *testing.T) {
+	t.Parallel()
+	d, err := New(Config{
+		Zone: "UTC", Logger: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Now: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.details.people["v"] = "p"
+	if d.forget(); d.details.people["v"] != "p" {
+		t.Error("the patient is forgotten before the prediction was read")
+	}
+	d.predictions.reached(0, 1, time.Now())
+	if d.forget(); len(d.details.people) != 0 {
+		t.Error("the patient of a visit that nothing is known of is not forgotten")
 	}
 }

@@ -131,7 +131,10 @@ func (d *Demand) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pool.Forget(d.Now().Add(-answerable - 2*24*time.Hour))
-	d.details.forget(d.Now().Add(-detailed), d.pool)
+	d.details.forget(d.Now().Add(-detailed))
+	if d.predictions.read() {
+		d.details.forgetPeople(d.pool)
+	}
 	d.metrics.visits.Set(float64(d.pool.Len()))
 }
 

@@ -39,8 +39,9 @@ func (c *Clock) until(from time.Time, by string) time.Time {
 
 // hour returns the full hour of the clock before a time, or then.
 func (c *Clock) hour(t time.Time) time.Time {
-	local := t.In(c.Zone)
-	return time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), 0, 0, 0, c.Zone)
+	local := t.In(c.Zone) // of two equal hours, when the clock is set back, time.Date would take either
+	return local.Add(-time.Duration(local.Minute())*time.Minute - time.Duration(local.Second())*time.Second -
+		time.Duration(local.Nanosecond()))
 }
 
 // ends fills in the ends of windows that can be chosen: round hours, and the next change of shift.
