@@ -20,6 +20,9 @@ import (
 	"github.com/wardcast/wardcast/internal/service/waitlist"
 )
 
+// renamed is how long a list may name what was common then.
+const renamed = 16 * time.Second
+
 // told is the triage note of visit i.
 func (s *site) told(i int, change ...func(*msg.Note)) *kgo.Record {
 	n := msg.Note{
@@ -71,6 +74,7 @@ func TestWaiting(t *testing.T) {
 		s.send(s.told(i), s.note(i, float64(i)/12, time.Hour))
 	}
 	r.until("twelve", func(all map[string]*waitlist.Patient) bool { return len(all) == 12 && all[secret+"11"].Age.Set })
+	s.advance(renamed)
 	list, all := r.list()
 	p := all[secret+"11"]
 	if p.Age != msg.Some(31) || p.Sex != "F" || p.Site != "A" || p.Acuity != msg.Some(2) || p.Label != "B11" ||
@@ -90,8 +94,10 @@ func TestWaiting(t *testing.T) {
 		c := all[secret+"1"]
 		return len(all) == 10 && c != nil && c.Age == msg.Some(99) && c.Complaint == "Rare"
 	})
-	if list, _ := r.list(); slices.Contains(list.Names.Complaints, "Rare") {
-		t.Error("a complaint of one patient is named")
+	s.advance(renamed)
+	if list, _ := r.list(); slices.Contains(list.Names.Complaints, "Rare") ||
+		!slices.Contains(list.Names.Complaints, "Fall") {
+		t.Errorf("of one complaint of a patient and one of ten are named %q", list.Names.Complaints)
 	}
 	s.send(s.outcome(2, msg.Admitted, func(o *msg.Outcome) { o.Status = msg.Cancelled }))
 	back := func(all map[string]*waitlist.Patient) bool { return len(all) == 11 && all[secret+"2"].Label == "B2" }
@@ -209,6 +215,7 @@ func TestNamesCountPatients(t *testing.T) {
 	}
 	all := func(all map[string]*waitlist.Patient) bool { return len(all) == 12 && all[secret+"11"].Note != nil }
 	r.until("twelve visits", all)
+	s.advance(renamed)
 	list, visits := r.list()
 	if n := list.Names; len(n.Sites)+len(n.Complaints)+len(n.Wards) != 0 {
 		t.Errorf("of one patient are named %+v", n)
