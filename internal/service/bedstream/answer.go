@@ -131,8 +131,12 @@ func (d *Demand) answer(m *made, q *httpapi.DemandQuery) ([]httpapi.Forecast, er
 		q.Waiting, q.Coming,
 	}]
 	at, now := m.forecasts[0].At, d.moment()
-	admitted, since := d.came(now)
-	over := !at.Add(q.Window).After(now) && !at.Before(since)
+	over, admitted := !at.Add(q.Window).After(now), []beds.Visit(nil)
+	if over { // only then, as it looks at all visits
+		var since time.Time
+		admitted, since = d.came(now)
+		over = !at.Before(since)
+	}
 	var answers []httpapi.Forecast
 	for i := range m.forecasts {
 		f := &m.forecasts[i]

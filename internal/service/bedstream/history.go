@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
@@ -94,13 +95,21 @@ func (d *Demand) said(ctx context.Context, at time.Time, window time.Duration) (
 	points := make([]httpapi.HistoryPoint, len(forecasts))
 	for i := range forecasts {
 		b := forecasts[i].Message(&beds.Envelope{})
-		points[i] = httpapi.HistoryPoint{At: at, Ward: b.Ward, Window: httpapi.Span(window), Expected: b.Total.Mean}
-		if f.version != GenericVersion { // which does not expect those to come
-			points[i].Low, points[i].High = &b.Total.Interval80[0], &b.Total.Interval80[1]
-		}
+		points[i] = newPoint(at, window, &b, f.version != GenericVersion)
 	}
 	d.past.points[key] = points
 	return points, nil
+}
+
+// newPoint returns what is kept of a forecast, without its distribution. A generic fit, which does not expect those to
+// come, has no range.
+func newPoint(at time.Time, window time.Duration, b *msg.BedDemand, ranged bool) httpapi.HistoryPoint {
+	p := httpapi.HistoryPoint{At: at, Ward: b.Ward, Window: httpapi.Span(window), Expected: b.Total.Mean}
+	if ranged {
+		low, high := b.Total.Interval80[0], b.Total.Interval80[1] // pointers into b would keep all of it
+		p.Low, p.High = &low, &high
+	}
+	return p
 }
 
 // came returns the admissions of the days that may be asked for, as they are known now, and since when they are known.

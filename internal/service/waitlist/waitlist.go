@@ -16,7 +16,7 @@ import (
 
 // Visit is what the newest note and prediction say of a visit. It never changes: a corrected note makes another one.
 type Visit struct {
-	Row                        uint64 // number of the visit in this process, in place of ID in addresses
+	Row                        uint64 // number of the visit in this process, in place of ID in addresses; 0 for none
 	ID, Site, Complaint, Sex   string
 	Age, Acuity                msg.Optional // the note's own, as it came
 	Probability, Threshold     float64
@@ -96,8 +96,11 @@ func New(asOf time.Time, patients []*Patient) *List { return &List{AsOf: asOf, p
 // Len returns how many wait.
 func (l *List) Len() int { return len(l.patients) }
 
-// Row returns the patient of a row, or nil.
+// Row returns the patient of a row, or nil. Who has none, as those whom the pool alone knows, is not found.
 func (l *List) Row(row uint64) *Patient {
+	if row == 0 {
+		return nil
+	}
 	i := slices.IndexFunc(l.patients, func(p *Patient) bool { return p.Row == row })
 	if i < 0 {
 		return nil

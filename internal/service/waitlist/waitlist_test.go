@@ -207,3 +207,15 @@ func FuzzSearch(f *testing.F) {
 		}
 	})
 }
+
+// TestRowOfNone: patients whom the pool alone knows have no row, so that none of them is found by it.
+func TestRowOfNone(t *testing.T) {
+	t.Parallel()
+	l := waitlist.New(now, []*waitlist.Patient{patient(0, 10, .2), patient(1, 20, .9)})
+	if p := l.Row(0); p != nil {
+		t.Errorf("row 0 is %+v", p)
+	}
+	if p := l.Row(1); p == nil || p.Row != 1 {
+		t.Errorf("row 1 is %+v", p)
+	}
+}

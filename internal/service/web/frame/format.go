@@ -34,7 +34,7 @@ func (f *Frame) calibrated(m msg.Model, logit float64) string {
 		c = f.Calibration(m.Name, m.Version)
 	}
 	switch {
-	case c == nil:
+	case c == nil || c.Kind == bundle.Uncalibrated:
 		return "after calibration"
 	case c.Kind == bundle.Platt:
 		return fmt.Sprintf("after calibration: 1 / (1 + e^−z), z = %s × (%s) + (%s) = %s", wording.Fixed(c.Slope, 2),

@@ -2,6 +2,7 @@ package frame_test
 
 import (
 	"html"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -125,12 +126,21 @@ func TestCalibrated(t *testing.T) {
 		},
 		"after calibration": nil,
 	} {
-		p := frame.New(frame.Options{
-			Calibration: func(string, string) *bundle.Calibration { return c },
-		}).Add("/", "x")
-		got := string(p.Template(`{{define "page"}}{{calibrated .M 2.0}}{{end}}`).Part("page", struct{ M msg.Model }{}))
-		if got = html.UnescapeString(got); got != want {
+		if got := calibrated(c); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+	if got := calibrated(&bundle.Calibration{Kind: bundle.Uncalibrated}); got != "after calibration" {
+		t.Errorf("of another program's message about a model without calibration: %q", got)
+	}
+}
+
+// calibrated is what is said of log-odds of 2.
+func calibrated(c *bundle.Calibration) string {
+	p := frame.New(frame.Options{
+		Calibration: func(string, string) *bundle.Calibration { return c },
+		Logger:      slog.New(slog.DiscardHandler),
+	}).Add("/", "x")
+	const page = `{{define "page"}}{{calibrated .M 2.0}}{{end}}`
+	return html.UnescapeString(string(p.Template(page).Part("page", struct{ M msg.Model }{})))
 }
