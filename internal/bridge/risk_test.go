@@ -19,7 +19,7 @@ func TestRiskAssessment(t *testing.T) {
 	value := func(visit, more string) []byte {
 		return fmt.Appendf(nil, `{"visit_id":%q,"scored_at":"2026-11-20T08:15:02.000Z","probability":0.83124,`+
 			`"model":{"name":"fall","version":"2026-11-20T02-00-00Z-3f9c1a"},"evidence":[`+
-			`{"text":"unable to wt bear L hip","contribution":0.71},` + `{"text":"walks","contribution":-0.2}]%s}`, visit, more)
+			`{"text":"unable to wt bear L hip","contribution":0.71},`+`{"text":"walks","contribution":-0.2}]%s}`, visit, more)
 	}
 	for name, of := range map[string]struct {
 		more   string

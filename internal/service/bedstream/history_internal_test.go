@@ -16,7 +16,7 @@ func TestPointAlone(t *testing.T) {
 	b := &msg.BedDemand{Ward: beds.All, Total: msg.DemandTotal{Interval80: [2]int{3, 9}}}
 	kept := weak.Make(b)
 	p := newPoint(time.Now(), 4*time.Hour, b, true)
-	b = nil
+	b = nil //nolint:ineffassign // the last reference goes
 	runtime.GC()
 	if kept.Value() != nil {
 		t.Error("the forecast is kept with its point")
