@@ -66,6 +66,7 @@ func (c Caller) Is(need Role) bool {
 type visit struct {
 	id     string // of the request
 	caller Caller
+	need   Role // that the route requires
 	// audited says that the audit log records it, with these facts.
 	audited bool
 	facts   []any

@@ -170,6 +170,7 @@ func clean(p string) bool {
 func (a *API) guarded(route Route) http.Handler {
 	return Answering(func(r *http.Request) http.Handler {
 		v := visitOf(r.Context())
+		v.need = route.Role
 		v.audited = route.Role == Operator || route.Predictions && v.caller.Name != ""
 		switch {
 		case route.Role != Anyone && !a.gate.allow(v.caller):
@@ -251,7 +252,10 @@ func tooMany() http.Handler {
 func (a *API) audit(r *http.Request, status int) {
 	v := visitOf(r.Context())
 	method, route, _ := strings.Cut(r.Pattern, " ")
-	a.options.Trail.add(&Event{time.Now(), v.caller, method, route, status, v.facts})
+	a.options.Trail.add(&Event{
+		Time: time.Now(), Caller: v.caller, Method: method, Route: route, Status: status,
+		Change: v.need == Operator && method != http.MethodGet, facts: v.facts,
+	})
 	facts := []any{
 		"who", v.caller.By(), "role", string(v.caller.Role), "method", method, "route", route, "status", status,
 		"request_id", v.id,

@@ -8,14 +8,16 @@ import (
 	"time"
 )
 
-const keptEvents = 1000
+// KeptEvents is how many changes, and how many others, a Trail keeps.
+const KeptEvents = 1000
 
-// Trail keeps the latest events of the audit log, which is the record. A nil Trail keeps none.
+// Trail keeps the latest events of the audit log, which is the record. Changes are kept apart from the others, which
+// come every few seconds while a page is open. A nil Trail keeps none.
 type Trail struct {
 	Since time.Time // when this process began
 
-	mu     sync.Mutex
-	events []*Event // oldest first
+	mu              sync.Mutex
+	changes, others []*Event // oldest first
 }
 
 // Event is a line of the audit log.
@@ -24,6 +26,7 @@ type Event struct {
 	Caller        Caller
 	Method, Route string
 	Status        int
+	Change        bool // it changes something, or would have
 	facts         []any
 }
 
@@ -42,17 +45,21 @@ func (t *Trail) add(e *Event) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.events) == keptEvents {
-		t.events = slices.Delete(t.events, 0, 1)
+	list := &t.others
+	if e.Change {
+		list = &t.changes
 	}
-	t.events = append(t.events, e)
+	if len(*list) == KeptEvents {
+		*list = slices.Delete(*list, 0, 1)
+	}
+	*list = append(*list, e)
 }
 
 // Events returns the latest events, newest first.
 func (t *Trail) Events() []*Event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := slices.Clone(t.events)
-	slices.Reverse(all)
+	all := slices.Concat(t.changes, t.others)
+	slices.SortStableFunc(all, func(a, b *Event) int { return b.Time.Compare(a.Time) })
 	return all
 }

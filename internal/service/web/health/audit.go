@@ -19,7 +19,7 @@ func (h *room) audit(r *http.Request) http.Handler {
 		Events  []*httpapi.Event
 	}{h.trail.Since, r.URL.Query().Get("changes") == "1", h.trail.Events()}
 	if data.Changes {
-		data.Events = slices.DeleteFunc(data.Events, func(e *httpapi.Event) bool { return e.Method != http.MethodPost })
+		data.Events = slices.DeleteFunc(data.Events, func(e *httpapi.Event) bool { return !e.Change })
 	}
 	data.Events = data.Events[:min(mostShown, len(data.Events))]
 	v := h.auditView.View(data)
