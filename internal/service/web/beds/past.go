@@ -81,9 +81,10 @@ func newPast(page *view, h *httpapi.DemandHistory) *past {
 // draw draws for each moment a bar from the low to the high end, a line at what was expected, and a dot at what came.
 func (f *past) draw(page *view, points []httpapi.HistoryPoint) {
 	const (
-		half     = 2.2 // hours, half a bar
-		midnight = 2   // the hour from which a point is not that of midnight, if the clock was changed
-		stands   = 0.2 // beds by which a bar stands out, so that one of a single count is seen
+		half     = 2.2       // hours, half a bar
+		shift    = time.Hour // by which the point of midnight stands before or after it, if the clock was changed
+		midnight = 3         // the hour, a shift later, from which a point is not that of midnight
+		stands   = 0.2       // beds by which a bar stands out, so that one of a single count is seen
 	)
 	first, last := points[0].At, points[len(points)-1].At
 	hours := func(t time.Time) float64 { return t.Sub(first).Hours() }
@@ -108,7 +109,7 @@ func (f *past) draw(page *view, points []httpapi.HistoryPoint) {
 	for i := range points {
 		p := &points[i]
 		x := hours(p.At)
-		if local := p.At.In(page.site.Zone); local.Hour() < midnight {
+		if local := p.At.In(page.site.Zone).Add(shift); local.Hour() < midnight {
 			ticks = append(ticks, chart.Tick{At: x, Label: local.Format("2 Jan")})
 		}
 		if p.Low != nil {
