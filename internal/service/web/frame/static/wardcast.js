@@ -146,7 +146,7 @@
         ages();
         check();
         if (focus) { why().focus(); $("#news").textContent = "The explanation has the focus: " + link.textContent + "."; }
-      } catch { if (mine === turn && !quiet) say("The explanation could not be loaded: the server did not answer.", link); }
+      } catch { if (mine === turn) say("The explanation could not be loaded: the server did not answer.", link); }
     };
     document.addEventListener("click", e => {
       const link = e.target.closest("a[data-row]");
