@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 # File, path, width and height.
-SHOTS = [("pages-live", "/live", 1280, 1000), ("pages-topics", "/topics", 1280, 1010), ("pages-models", "/models", 1280, 620)]
+SHOTS = [("pages-waiting", "/waiting", 1280, 900), ("pages-beds", "/beds", 1280, 900), ("pages-live", "/live", 1280, 1000), ("pages-topics", "/topics", 1280, 1010), ("pages-models", "/models", 1280, 620)]
 
 root, out = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
 for name, path, width, height in SHOTS:
