@@ -9,8 +9,6 @@ import (
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
-const mostShown = 200 // events, or dead letters
-
 // audit shows the latest events of the audit log, or of these the changes.
 func (h *room) audit(r *http.Request) http.Handler {
 	data := struct {
@@ -21,7 +19,6 @@ func (h *room) audit(r *http.Request) http.Handler {
 	if data.Changes {
 		data.Events = slices.DeleteFunc(data.Events, func(e *httpapi.Event) bool { return !e.Change })
 	}
-	data.Events = data.Events[:min(mostShown, len(data.Events))]
 	v := h.auditView.View(data)
 	v.Title = "Audit"
 	return v
@@ -40,7 +37,6 @@ func (h *room) letters(r *http.Request) http.Handler {
 		*stream
 		Latest []deadletter.Letter
 	}{&stream{Status: status}, status.Tally.Latest}
-	data.Latest = data.Latest[:min(mostShown, len(data.Latest))]
 	v := h.lettersView.View(data)
 	v.Title = "Dead letters"
 	return v
