@@ -166,7 +166,7 @@ func TestWrongPatient(t *testing.T) {
 		return b.is(`!!document.querySelector("#gone") && !!document.querySelector("#why").dataset.row && `+
 			`!document.querySelector("a[data-row][aria-current=true]")`) == "true"
 	})
-	if said := b.is(`document.querySelector("#gone").textContent`); said != "This patient is no longer in the list." {
+	if said := b.is(`document.querySelector("#gone").textContent`); said != "This patient is no longer in the list, or the list was begun anew." {
 		t.Error(said)
 	}
 	b.mu.Lock()

@@ -48,6 +48,7 @@ func New(p *frame.Page, waiting httpapi.Waiting, labels []httpapi.Role) []httpap
 	routes := []httpapi.Route{
 		p.Route(h.page), frame.Get("/{$}", h.page),
 		{Pattern: "POST " + path, Role: httpapi.Viewer, Handler: httpapi.Answering(h.search)},
+		{Pattern: "POST /{$}", Role: httpapi.Viewer, Handler: httpapi.Answering(h.search)}, // the script's own address
 		frame.Get(csvPath, h.csv),
 		{Pattern: "POST " + csvPath, Role: httpapi.Viewer, Handler: httpapi.Answering(h.csv)},
 	}

@@ -152,6 +152,7 @@ func TestPage(t *testing.T) {
 		t.Errorf("words that were sent find %q", sheet)
 	}
 	has("the page after a search", plain(webtest.Operator, "/waiting", url.Values{"q": {"7 mo"}}), "CSV for Excel")
+	has("a search on the first page", plain(webtest.Operator, "/", url.Values{"q": {"7 mo"}}), "CSV for Excel")
 	has("a patient who is gone", plain(webtest.Viewer, "/waiting?row=99", nil), "no longer in the list")
 	has("a search for nobody", plain(webtest.Viewer, "/waiting", url.Values{"q": {"nonsense"}}),
 		"Nobody who waits matches", "0 waiting of 6")

@@ -129,7 +129,7 @@
       note.id = "gone";
       note.className = "msg";
       note.setAttribute("role", "status");
-      note.textContent = "This patient is no longer in the list.";
+      note.textContent = "This patient is no longer in the list, or the list was begun anew.";
       $("header", why()).after(note);
     };
     const show = async (link, { quiet = false, focus = false } = {}) => {
