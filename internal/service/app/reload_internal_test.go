@@ -50,11 +50,15 @@ func TestReloadPauses(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		go s.reload(ctx, 5*time.Second)
-		looks := func(what string, wait time.Duration, want ...int) {
+		// looks waits, behind a hint if it is to come at once, and compares the seconds at which the store was looked at.
+		looks := func(what string, hinted bool, wait time.Duration, want ...int) {
 			t.Helper()
 			f.mu.Lock()
 			f.looks = nil
 			f.mu.Unlock()
+			if hinted {
+				s.hint()
+			}
 			time.Sleep(wait) //nolint:forbidigo // of a bubble
 			synctest.Wait()
 			f.mu.Lock()
@@ -68,17 +72,15 @@ func TestReloadPauses(t *testing.T) {
 				}
 			}
 		}
-		looks("damaged", 110*time.Second, 5, 15, 35, 65, 95)
+		looks("damaged", false, 110*time.Second, 5, 15, 35, 65, 95)
 		f.mu.Lock()
 		f.began = time.Now()
 		f.mu.Unlock()
-		s.hint()
-		looks("a hint", time.Second, 0)
+		looks("a hint", true, time.Second, 0)
 		f.mu.Lock()
 		f.err = nil
 		f.mu.Unlock()
-		s.hint()
-		looks("mended", 12*time.Second, 1, 6, 11)
+		looks("mended", true, 12*time.Second, 1, 6, 11)
 		if why := s.refused.Load(); why != nil || strings.Count(log.String(), "level=ERROR") != 1 {
 			t.Errorf("refused %v, log %s", why, log)
 		}
