@@ -299,11 +299,12 @@ func TestFirstModel(t *testing.T) {
 		t.Errorf("readyz answers %d %q", status, body)
 	}
 	for path, want := range map[string]int{
-		"/live": 200, "/beds": 200, "/try": 200, "/models": 200, "/questionnaires": 200, "/health": 200,
+		"/waiting": 200, "/live": 200, "/beds": 200, "/try": 200, "/models": 200, "/questionnaires": 200, "/health": 200,
 		"/topics": 200, "/v1/models": 200,
 	} {
 		if status, body := s.get(path); status != want ||
-			!strings.HasPrefix(path, "/v1/") && !strings.Contains(body, "There is no model yet. Notes wait") {
+			!strings.HasPrefix(path, "/v1/") && !strings.Contains(body, "There is no model yet. Notes wait") ||
+			strings.Contains(body, "Nobody") || strings.Contains(body, "<b>0</b> waiting") {
 			t.Errorf("%s answers %d:\n%s", path, status, body)
 		}
 	}

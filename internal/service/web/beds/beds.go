@@ -301,6 +301,8 @@ func (h *room) page(r *http.Request) http.Handler {
 		v.Status = http.StatusServiceUnavailable
 		data.Failed = "The forecast could not be made at " + h.Clock(data.now) + ". The log says why."
 		h.failed(r, err)
+	case h.State().NoModel:
+		data.Failed = "There is no forecast before the first model: who waits is not known."
 	default:
 		data.fill(d)
 	}

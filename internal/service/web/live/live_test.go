@@ -30,7 +30,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s: %d, want %q:\n%s", path, status, want, body)
 		}
 	}
-	has("/live", "No notes yet")
+	has("/live", "No predictions yet")
 	has("/live?row=99", "no longer kept")
 	feed.Publish(nil, []byte("{"))
 	has("/live", "Prediction cannot be read")

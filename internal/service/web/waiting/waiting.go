@@ -118,6 +118,8 @@ func (h *room) answer(r *http.Request, q *waitlist.Query, list *waitlist.List, e
 	v := h.view.View(data)
 	v.Class = "list"
 	switch {
+	case h.State().NoModel:
+		data.Failed = "Who waits is not known before the first model: their notes wait too."
 	case errors.Is(err, httpapi.ErrNotWhole):
 		v.Status = http.StatusServiceUnavailable
 		data.Failed = "The list is not whole yet: " + err.Error() + ". It appears here as soon as all are known."
