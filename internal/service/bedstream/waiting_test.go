@@ -23,8 +23,8 @@ import (
 // renamed is how long a list may name what was common then.
 const renamed = 16 * time.Second
 
-// told is the triage note of visit i.
-func (s *site) told(i int, change ...func(*msg.Note)) *kgo.Record {
+// triaged is the triage note of visit i.
+func (s *site) triaged(i int, change ...func(*msg.Note)) *kgo.Record {
 	n := msg.Note{
 		SchemaVersion: "1", VisitID: fmt.Sprint(secret, i), PatientID: fmt.Sprint(secret, "patient", i), Site: "A",
 		Text: "hip pain " + secret, Age: msg.Some(float64(20 + i)), Sex: "F", Acuity: msg.Some(float64(1 + i%5)),
@@ -71,7 +71,7 @@ func TestWaiting(t *testing.T) {
 	s.config.Label = "location"
 	r := s.start()
 	for i := range 12 {
-		s.send(s.told(i), s.note(i, float64(i)/12, time.Hour))
+		s.send(s.triaged(i), s.note(i, float64(i)/12, time.Hour))
 	}
 	r.until("twelve", func(all map[string]*waitlist.Patient) bool { return len(all) == 12 && all[secret+"11"].Age.Set })
 	s.advance(renamed)
@@ -87,7 +87,7 @@ func TestWaiting(t *testing.T) {
 	}, list.Names); d != "" || len(list.Names.Wards) == 0 {
 		t.Errorf("%d patients have it, so it is named (-want +got):\n%s", len(all), d)
 	}
-	s.send(s.told(1, func(n *msg.Note) { n.Age = msg.Some(99) }),
+	s.send(s.triaged(1, func(n *msg.Note) { n.Age = msg.Some(99) }),
 		s.note(1, .9, time.Hour, func(p *msg.Prediction) { p.Complaint = "Rare" }),
 		s.outcome(2, msg.Admitted), s.outcome(3, msg.Left))
 	r.until("a correction and two outcomes", func(all map[string]*waitlist.Patient) bool {
@@ -163,7 +163,7 @@ func TestStatesOfADay(t *testing.T) {
 		noted := func(i int) {
 			ages[i] = float64(random.IntN(90))
 			aged := func(n *msg.Note) { n.Age = msg.Some(ages[i]) }
-			s.send(s.told(i, aged), s.note(i, random.Float64(), time.Hour))
+			s.send(s.triaged(i, aged), s.note(i, random.Float64(), time.Hour))
 		}
 		for range random.IntN(4) {
 			i := len(all)
@@ -211,7 +211,7 @@ func TestNamesCountPatients(t *testing.T) {
 	r := s.start()
 	for i := range 12 {
 		one := func(n *msg.Note) { n.PatientID, n.Site = secret, "B" }
-		s.send(s.told(i, one), s.note(i, .4, time.Hour))
+		s.send(s.triaged(i, one), s.note(i, .4, time.Hour))
 	}
 	all := func(all map[string]*waitlist.Patient) bool { return len(all) == 12 && all[secret+"11"].Note != nil }
 	r.until("twelve visits", all)
