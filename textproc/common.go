@@ -19,23 +19,32 @@ import (
 //go:embed concepts/common.txt.gz
 var commonFile []byte
 
-// common holds the words of commonFile and their stems.
-var common = sync.OnceValue(func() (all struct{ words, stems map[string]bool }) {
-	all.words, all.stems = make(map[string]bool), make(map[string]bool)
+// commonWords holds the words of commonFile.
+var commonWords = sync.OnceValue(func() map[string]bool {
+	words := make(map[string]bool)
 	file, err := gzip.NewReader(bytes.NewReader(commonFile))
 	if err != nil {
 		panic("textproc: common words: " + err.Error())
 	}
 	for lines := bufio.NewScanner(file); lines.Scan(); {
-		all.words[lines.Text()], all.stems[stem(lines.Text())] = true, true
+		words[lines.Text()] = true
 	}
-	return all
+	return words
+})
+
+// commonStems holds their stems. Only the choice of a vocabulary needs them.
+var commonStems = sync.OnceValue(func() map[string]bool {
+	stems := make(map[string]bool)
+	for w := range commonWords() {
+		stems[stem(w)] = true
+	}
+	return stems
 })
 
 // isCommon reports whether a folded word stands in the tables or among the common words, so that it is hardly a name.
 func (v *Vectorizer) isCommon(raw string) bool {
 	w := v.words.lookup([]byte(raw))
-	return len(raw) == 1 || w != nil && w.listed || common().words[raw]
+	return len(raw) == 1 || w != nil && w.listed || commonWords()[raw]
 }
 
 // isCommonTerm is isCommon for a term: a concept, a measurement, a stem, or several.
@@ -43,7 +52,7 @@ func (v *Vectorizer) isCommonTerm(text string) bool {
 	return !slices.ContainsFunc(strings.Fields(text), func(part string) bool {
 		_, part = StatusOf(part)
 		_, stop := v.stops[part]
-		return !stop && !v.names[part] && !strings.Contains(part, ":") && !common().stems[part]
+		return !stop && !v.names[part] && !strings.Contains(part, ":") && !commonStems()[part]
 	})
 }
 

@@ -139,7 +139,7 @@ func (t *Transformer) isKnown(m *mention) bool { return t.all(m, (*word).isKnown
 
 // isCommon reports whether m is known, or written in words that are hardly names.
 func (t *Transformer) isCommon(m *mention) bool {
-	return t.all(m, func(w *word) bool { return w.isKnown() || common().words[w.raw] })
+	return t.all(m, func(w *word) bool { return w.isKnown() || commonWords()[w.raw] })
 }
 
 func (t *Transformer) all(m *mention, is func(w *word) bool) bool {

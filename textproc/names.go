@@ -152,7 +152,7 @@ func (t *Transformer) isUnlisted(i int) bool {
 
 // isGiven reports whether the word at i may be a name after "Pt:" or a comma: no table has it, and it is not common.
 func (t *Transformer) isGiven(i int) bool {
-	return t.isUnlisted(i) && !t.inflected(i) && (t.lex[i].word == nil || !common().words[t.lex[i].word.raw])
+	return t.isUnlisted(i) && !t.inflected(i) && (t.lex[i].word == nil || !commonWords()[t.lex[i].word.raw])
 }
 
 // inflected reports whether the word at i ends like a verb, an adverb or an adjective: Mr Smith unsteady, limping.
@@ -225,7 +225,7 @@ func (t *Transformer) isOfKin(i int) bool {
 	ofBaby := t.is(k, "of") && t.is(k-1, "baby") || t.is(k, "o") && t.isMark(k-1, '/') && t.is(k-2, "b")
 	return (ofBaby || t.is(k, "law", "carer", "caregiver", "crew", "gp", "interpreter") ||
 		k >= 0 && t.effectAt(k) == kin && !t.is(k, "contact", "family", "household", "twin")) &&
-		!t.inflected(i) && w.correct == w && strings.ContainsAny(w.raw, "aeiouy") && !common().words[w.raw] // not gdm
+		!t.inflected(i) && w.correct == w && strings.ContainsAny(w.raw, "aeiouy") && !commonWords()[w.raw] // not gdm
 }
 
 // address reads the e-mail address that begins at lexeme i and returns the lexeme after it, or i if there is none.
