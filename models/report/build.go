@@ -157,11 +157,20 @@ func (r *Report) Write(b *bundle.Bundle) (err error) {
 	return err
 }
 
-// Judged returns the report of b with the verdict of the gate.
-func Judged(b *bundle.Bundle, v *gate.Verdict) (r *Report, err error) {
-	r = &Report{Manifest: &b.Manifest}
+// read returns the report of b.
+func read(b *bundle.Bundle) (*Report, error) {
+	r := &Report{Manifest: &b.Manifest}
 	if err := json.Unmarshal(b.Report, r); err != nil {
 		return nil, fmt.Errorf("reading the report of model %q: %w", b.Manifest.Name, err)
+	}
+	return r, nil
+}
+
+// Judged returns the report of b with the verdict of the gate.
+func Judged(b *bundle.Bundle, v *gate.Verdict) (*Report, error) {
+	r, err := read(b)
+	if err != nil {
+		return nil, err
 	}
 	r.Verdict = v
 	r.Items, err = r.items()
@@ -171,7 +180,7 @@ func Judged(b *bundle.Bundle, v *gate.Verdict) (r *Report, err error) {
 // Renew returns the report of b on other predictions, with the verdict of the gate. What does not depend on them is
 // kept from the report of b; d describes their notes and may say what was left out.
 func Renew(b *bundle.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, error) {
-	r, err := Judged(b, v)
+	r, err := read(b)
 	if err != nil {
 		return nil, err
 	}
