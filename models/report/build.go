@@ -30,6 +30,7 @@ import (
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models/gate"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Report is what a model is worth. The JSON names are stable.
@@ -288,8 +289,7 @@ func risks(y []bool, p []float64) Histogram {
 
 // ranking returns points of ROC and precision-recall curve, about 200 at most; nil unless both classes occur.
 func ranking(y []bool, p []float64) []RankingPoint {
-	order := lists.Make(len(p), func(i int) int { return i })
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+	order := linalg.Order(len(p), func(a, b int) int { return cmp.Compare(p[b], p[a]) })
 	positives := eval.Positives(y)
 	negatives := len(y) - positives
 	if positives == 0 || negatives == 0 {
