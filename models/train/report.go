@@ -101,26 +101,16 @@ func (c *Candidate) report(bundles []*bundle.Bundle, kind report.Kind, before *c
 			d.Pooled = false
 			d, p, at, system = d.subset(rows), lists.Take(p, rows), nil, nil
 		}
-		model, err := classifier.Load(b)
-		if err != nil {
-			return fmt.Errorf("reading model %q: %w", b.Manifest.Name, err)
-		}
 		var r *report.Report
+		var err error
 		if system == nil && kind == report.OutOfFold || rarer(d.Rows) < report.Suppression {
 			r, err = report.Judged(b, v)
 		} else {
-			var shifts []report.Shift
+			e := report.Evaluation{Kind: kind, Probabilities: p, Thresholds: at, System: system}
 			if before != nil {
-				shifts = before.shifts[b.Manifest.Name]
+				e.Shifts = before.shifts[b.Manifest.Name]
 			}
-			about := c.About
-			about.Evaluation.From, about.Evaluation.To = period(d.Rows)
-			about.Evaluation.Patients = known(d.Rows)
-			r, err = report.Renew(b, about, report.Evaluation{
-				Kind: kind, Admitted: labels(d.Rows), Probabilities: p, Thresholds: at, Patients: patients(d.Rows),
-				Groupings: shownGroupings(&d), Shifts: shifts, System: system,
-				Style: style(model, &d),
-			}, v)
+			r, err = c.renewed(b, &d, e, v)
 		}
 		if err != nil {
 			return err
@@ -130,6 +120,19 @@ func (c *Candidate) report(bundles []*bundle.Bundle, kind report.Kind, before *c
 		}
 	}
 	return nil
+}
+
+// renewed returns the report of b on notes, of which e holds the predictions.
+func (c *Candidate) renewed(b *bundle.Bundle, d *Data, e report.Evaluation, v *gate.Verdict) (*report.Report, error) {
+	model, err := classifier.Load(b)
+	if err != nil {
+		return nil, fmt.Errorf("reading model %q: %w", b.Manifest.Name, err)
+	}
+	about := c.About
+	about.Evaluation.From, about.Evaluation.To = period(d.Rows)
+	about.Evaluation.Patients = known(d.Rows)
+	e.Admitted, e.Patients, e.Groupings, e.Style = labels(d.Rows), patients(d.Rows), shownGroupings(d), style(model, d)
+	return report.Renew(b, about, e, v)
 }
 
 // together returns the models of single complaints that are served with these, and the threshold of each note by the
