@@ -121,9 +121,11 @@ func besides(t *textproc.Settings, columns ...Aux) {
 // fill sets missing ages or sexes to those of the texts, as a scorer does.
 func (d *Data) fill(aux Aux, values []*msg.Value) {
 	settings := textproc.DefaultSettings()
-	besides(&settings, aux)
+	if besides(&settings, aux); !settings.AgeColumn && !settings.SexColumn {
+		return
+	}
 	reader, err := textproc.Reader(settings)
-	if err != nil || !settings.AgeColumn && !settings.SexColumn {
+	if err != nil {
 		return
 	}
 	for i, v := range values {
