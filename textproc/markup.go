@@ -10,8 +10,8 @@ import (
 // Markup that interfaces leave in notes is read as what it stands for: entities and tags of HTML, escapes of HL7.
 const longestMarkup = 96 // bytes between its marks
 
-// closings are the marks that begin and end markup.
-var closings = map[byte]byte{'&': ';', '<': '>', '\\': '\\'}
+// closings are the marks that begin and end markup. Every byte of a note may be looked up.
+var closings = [256]byte{'&': ';', '<': '>', '\\': '\\'}
 
 // entities are named characters of HTML; numbered ones are read by their number.
 var entities = map[string]string{
