@@ -26,15 +26,9 @@ type bridgeRunCmd struct {
 }
 
 func (c *bridgeRunCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
-	cfg, err := config.Load(c.Config)
+	cfg, log, err := configAndLog(c.Config, d, command)
 	if err != nil {
 		return err
-	}
-	log := d.Log
-	if !logLevelGiven(command) {
-		if log, err = cli.NewLogger(d.Err, cfg.Log.Level); err != nil {
-			return err
-		}
 	}
 	return process.Run(ctx, process.Options{
 		Config: cfg, Logger: log, Version: version, EmbeddedBroker: c.EmbeddedBroker, CreateTopics: c.CreateTopics,

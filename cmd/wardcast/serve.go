@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 
@@ -24,15 +25,9 @@ type serveCmd struct {
 }
 
 func (c *serveCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
-	cfg, err := config.Load(c.Config)
+	cfg, log, err := configAndLog(c.Config, d, command)
 	if err != nil {
 		return err
-	}
-	log := d.Log
-	if !logLevelGiven(command) {
-		if log, err = cli.NewLogger(d.Err, cfg.Log.Level); err != nil {
-			return err
-		}
 	}
 	a, err := app.New(ctx, app.Options{
 		Config: cfg, Logger: log, Registry: app.NewRegistry(version),
@@ -42,6 +37,16 @@ func (c *serveCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) 
 		return err
 	}
 	return a.Run(ctx)
+}
+
+// configAndLog returns a configuration and a log, whose level is that of the configuration unless --log-level is set.
+func configAndLog(file string, d *cli.Deps, command *kong.Context) (*config.Config, *slog.Logger, error) {
+	cfg, err := config.Load(file)
+	if err != nil || logLevelGiven(command) {
+		return cfg, d.Log, err
+	}
+	log, err := cli.NewLogger(d.Err, cfg.Log.Level)
+	return cfg, log, err
 }
 
 // logLevelGiven reports whether --log-level is set on the command line or in the environment.
