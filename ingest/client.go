@@ -197,6 +197,25 @@ func (c *Client) CreateTopics(ctx context.Context, topics ...Topic) error {
 	return err
 }
 
+// EnsureTopics waits for a broker and creates the topics that do not exist. It logs why it waits.
+func (c *Client) EnsureTopics(ctx context.Context, log *slog.Logger, topics ...Topic) error {
+	if err := c.Await(ctx, log); err != nil {
+		return fmt.Errorf("waiting for a broker: %w", err)
+	}
+	for {
+		err := c.CreateTopics(ctx, topics...)
+		var passing interface{ Temporary() bool }
+		if !errors.As(err, &passing) || !passing.Temporary() {
+			return err
+		}
+		// A cluster that has just started has no controller yet.
+		log.WarnContext(ctx, "cannot create the topics yet", "err", err)
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
 // DeleteTopics deletes topics.
 func (c *Client) DeleteTopics(ctx context.Context, names ...string) error {
 	res, err := c.kafka.DeleteTopics(ctx, &kafka.DeleteTopicsRequest{Topics: names})

@@ -31,6 +31,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/ingest/hl7/mllp"
 	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/internal/reload"
 	"github.com/wardcast/wardcast/internal/service/config"
@@ -162,11 +163,10 @@ func (p *process) embeddedListen() string {
 }
 
 // topics returns the names of the topics that are read or written.
-func (p *process) topics() (names []string) {
-	for _, t := range append(p.others(), p.own()...) {
-		names = append(names, t.Name)
-	}
-	return names
+func (p *process) topics() []string { return names(append(p.others(), p.own()...)) }
+
+func names(topics []ingest.Topic) []string {
+	return lists.Map(topics, func(t ingest.Topic) string { return t.Name })
 }
 
 // others returns the topics that a site makes, or --create-topics.
@@ -204,32 +204,14 @@ func (p *process) own() []ingest.Topic {
 
 // createTopics waits for a broker, makes the topics that are missing, and names those that others must make.
 func (p *process) createTopics(ctx context.Context) error {
-	if err := p.client.Await(ctx, p.Logger); err != nil {
-		return fmt.Errorf("waiting for a broker: %w", err)
-	}
-	topics, names := p.own(), []string(nil)
+	topics := p.own()
 	if p.CreateTopics {
 		topics = append(topics, p.others()...)
 	}
-	for {
-		err := p.client.CreateTopics(ctx, topics...)
-		var passing interface{ Temporary() bool }
-		if err == nil {
-			break
-		}
-		if !errors.As(err, &passing) || !passing.Temporary() {
-			return err
-		}
-		// A cluster that has just started has no controller yet.
-		p.Logger.WarnContext(ctx, "cannot create the topics yet", "err", err)
-		if err := wait(ctx, time.Second); err != nil {
-			return err
-		}
+	if err := p.client.EnsureTopics(ctx, p.Logger, topics...); err != nil {
+		return err
 	}
-	for _, t := range p.others() {
-		names = append(names, t.Name)
-	}
-	return p.client.CheckTopics(ctx, names...)
+	return p.client.CheckTopics(ctx, names(p.others())...)
 }
 
 func wait(ctx context.Context, d time.Duration) error {

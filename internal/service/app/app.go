@@ -280,28 +280,12 @@ func (a *App) topics(ctx context.Context) error {
 	if !a.CreateTopics {
 		return nil
 	}
-	if err := a.client.Await(ctx, a.Logger); err != nil {
-		return fmt.Errorf("waiting for a broker: %w", err)
-	}
 	var topics []ingest.Topic
 	for _, s := range a.streams {
 		topics = append(topics, ingest.Topic{Name: s.deadLetters, MaxMessageBytes: ingest.DeadLetterMaxMessageBytes})
 		topics = append(append(topics, ingest.Topic{Name: s.input}, ingest.Topic{Name: s.output}), s.others...)
 	}
-	for {
-		err := a.client.CreateTopics(ctx, topics...)
-		var passing interface{ Temporary() bool }
-		if !errors.As(err, &passing) || !passing.Temporary() {
-			return err
-		}
-		// A cluster that has just started has no controller yet.
-		a.Logger.WarnContext(ctx, "cannot create the topics yet", "err", err)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Second):
-		}
-	}
+	return a.client.EnsureTopics(ctx, a.Logger, topics...)
 }
 
 // checkTopics waits for a broker and returns an error that names the missing KafkaTopics of all streams before any
