@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -173,7 +172,13 @@ func newDialer(c Connection) (*dialer, error) {
 	d := &dialer{conn: c}
 	var err error
 	if file := c.TLS.CAFile; file != "" {
-		load := func() (*x509.CertPool, error) { return readAuthorities(file) }
+		load := func() (*x509.CertPool, error) {
+			pool, err := reload.Authorities(file)
+			if err != nil {
+				return nil, fmt.Errorf("reading certificate authorities: %w", err)
+			}
+			return pool, nil
+		}
 		if d.authorities, err = reload.New(load, c.stale("tls.ca_file"), file); err != nil {
 			return nil, err
 		}
@@ -200,18 +205,6 @@ func (c Connection) stale(key string) func(error) {
 	return func(err error) {
 		c.Logger.Warn("cannot read the file; still using its previous contents", "key", "kafka."+key, "err", err)
 	}
-}
-
-func readAuthorities(file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(file) //nolint:gosec // the configuration names it
-	if err != nil {
-		return nil, fmt.Errorf("reading certificate authorities: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("reading certificate authorities: no certificate in %q", file)
-	}
-	return pool, nil
 }
 
 // kafka returns the dialer for kafka-go's groups.
