@@ -30,7 +30,7 @@ const ContentType = "application/fhir+json"
 // in.
 type Smart struct {
 	ClientID string
-	KeyFile  string // PEM: RSA, which signs RS384, or ECDSA on P-384, which signs ES384
+	Key      string // PEM file: RSA, which signs RS384, or ECDSA on P-384, which signs ES384
 	KeyID    string // under which the server knows the public key
 	TokenURL string // "" asks the server's .well-known/smart-configuration
 	Scope    string
@@ -181,7 +181,7 @@ func (c *Client) exchange(r *http.Request, to any) error {
 
 // sign returns the assertion of a client for a token endpoint: a JSON Web Token.
 func (s *Smart) sign(audience string, now time.Time) (string, error) {
-	data, err := os.ReadFile(s.KeyFile) // at each login, so that a renewed key needs no restart
+	data, err := os.ReadFile(s.Key) // at each login, so that a renewed key needs no restart
 	if err != nil {
 		return "", fmt.Errorf("reading the key of SMART: %w", err)
 	}

@@ -116,7 +116,7 @@ func TestClient(t *testing.T) {
 		}))
 		defer server.Close()
 		c := &fhir.Client{Base: server.URL + "/fhir/", HTTP: server.Client(), Smart: fhir.Smart{
-			ClientID: "us", KeyFile: key.file, KeyID: "k1", Scope: "system/*.read",
+			ClientID: "us", Key: key.file, KeyID: "k1", Scope: "system/*.read",
 		}}
 		for range 2 {
 			if got, err := c.Get(t.Context(), "Encounter/1"); err != nil || string(got) != "/fhir/Encounter/1" {
@@ -146,7 +146,7 @@ func TestClientErrors(t *testing.T) {
 		"not PEM": "client_test.go", "asn1": keyFile(t, "PRIVATE KEY", []byte("x"), nil),
 	} {
 		c := &fhir.Client{Base: "http://127.0.0.1:1/fhir", HTTP: http.DefaultClient, Smart: fhir.Smart{
-			ClientID: "us", KeyFile: key, TokenURL: "http://127.0.0.1:1/token",
+			ClientID: "us", Key: key, TokenURL: "http://127.0.0.1:1/token",
 		}}
 		if _, err := c.Get(t.Context(), "Encounter/Zz"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -45,10 +45,7 @@ func newExport(r *run) (*export, error) {
 		ResponseHeaderTimeout: longPause,
 	}
 	return &export{run: r, dir: filepath.Join(r.Out, ".export"), client: &fhir.Client{
-		Base: r.Server, HTTP: &http.Client{Transport: transport}, Smart: fhir.Smart{
-			ClientID: c.SMART.ClientID, KeyFile: c.SMART.Key, KeyID: c.SMART.KeyID, TokenURL: c.SMART.TokenURL,
-			Scope: c.SMART.Scope,
-		},
+		Base: r.Server, HTTP: &http.Client{Transport: transport}, Smart: fhir.Smart(c.SMART),
 	}}, nil
 }
 

@@ -74,10 +74,7 @@ func (p *process) prepareFHIR() (err error) {
 
 // asks returns the client of a FHIR server.
 func (p *process) asks(base string) *fhir.Client {
-	s := p.config.FHIR.SMART
-	return &fhir.Client{Base: base, HTTP: p.fhir.client, Smart: fhir.Smart{
-		ClientID: s.ClientID, KeyFile: s.Key, KeyID: s.KeyID, TokenURL: s.TokenURL, Scope: s.Scope,
-	}}
+	return &fhir.Client{Base: base, HTTP: p.fhir.client, Smart: fhir.Smart(p.config.FHIR.SMART)}
 }
 
 //go:embed capability.json
