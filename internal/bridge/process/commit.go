@@ -35,10 +35,10 @@ type letter struct {
 
 // entry is what one message adds, in the order of messages.
 type entry struct {
-	events []bridge.Event
-	letter *letter
-	done   chan struct{} // closed when all in-sync replicas have this and all before
-	bytes  int
+	events  []bridge.Event
+	letters []*letter
+	done    chan struct{} // closed when all in-sync replicas have this and all before
+	bytes   int
 }
 
 // committer writes what follows from messages, in their order: all that waits in one round, so that acknowledgements of
@@ -63,12 +63,7 @@ func newCommitter(p *process) *committer {
 	}
 }
 
-// join calls f, one call at a time, and queues the events that it returns. It returns nil if too much waits already: f
-// was not called then.
-func (c *committer) join(f func() []bridge.Event) *entry { return c.add(f, nil) }
-
-// refuse queues a dead letter.
-func (c *committer) refuse(l *letter) *entry { return c.add(func() []bridge.Event { return nil }, l) }
+func noEvents() []bridge.Event { return nil }
 
 // locked calls f while nothing is joined.
 func (c *committer) locked(f func()) {
@@ -77,19 +72,21 @@ func (c *committer) locked(f func()) {
 	f()
 }
 
-func (c *committer) add(f func() []bridge.Event, l *letter) *entry {
+// join calls f, one call at a time, and queues the events that it returns, with dead letters. It returns nil if too much
+// waits already: f was not called then.
+func (c *committer) join(f func() []bridge.Event, letters ...*letter) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.waiting) >= maxWaiting || c.bytes >= maxWaitingBytes {
 		return nil
 	}
-	e := &entry{events: f(), letter: l, done: make(chan struct{})}
-	if len(e.events) == 0 && l == nil && len(c.waiting) == 0 && c.since.IsZero() {
+	e := &entry{events: f(), letters: letters, done: make(chan struct{})}
+	if len(e.events) == 0 && len(letters) == 0 && len(c.waiting) == 0 && c.since.IsZero() {
 		close(e.done) // nothing is left to wait for
 		return e
 	}
-	if l != nil {
-		e.bytes = len(l.raw)
+	for _, l := range letters {
+		e.bytes += len(l.raw)
 	}
 	for i := range e.events {
 		e.bytes += len(e.events[i].Value)
@@ -160,9 +157,7 @@ func (c *committer) write(ctx context.Context, producer *ingest.Producer, round 
 			}
 			states[event.Key] = out
 		}
-		if e.letter != nil {
-			letters = append(letters, e.letter)
-		}
+		letters = append(letters, e.letters...)
 	}
 	for _, l := range letters {
 		out, raw := c.letter(l)

@@ -200,14 +200,9 @@ func (p *process) takeBundle(w http.ResponseWriter, r *http.Request) {
 	}
 	var e *entry
 	if refusal == nil {
-		e, refusal = p.join(bundle.Readings, data, began)
+		e, refusal = p.join(bundle.Readings, bundle.Unread, data, began)
 	} else {
 		e = p.letter(refusal, data, refusal.Reason == fhir.ErrTooLarge.Error())
-	}
-	if refusal == nil {
-		for _, unread := range bundle.Unread {
-			e = p.commits.refuse(&letter{refusal: unread, digest: digestOf(sha256.Sum256(data))})
-		}
 	}
 	if e == nil || !acknowledged(r.Context(), e) {
 		away(http.StatusServiceUnavailable, "kafka_away")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
@@ -32,11 +33,11 @@ func (p *process) answer(ctx context.Context, data []byte, tooLarge bool) []byte
 	var e *entry
 	switch {
 	case refusal == nil:
-		e, refusal = p.join([]bridge.Reading{reading}, data, began)
+		e, refusal = p.join([]bridge.Reading{reading}, nil, data, began)
 	case refusal.Code == hl7.Failed:
 		e = p.letter(refusal, data, tooLarge)
 	default: // nothing is kept of it
-		e = p.commits.join(func() []bridge.Event { return nil })
+		e = p.commits.join(noEvents)
 	}
 	code, a := hl7.Accepted, hl7.Answer{ID: nextID(), Time: time.Now()}
 	if refusal != nil {
@@ -82,15 +83,22 @@ func (p *process) read(data []byte, tooLarge bool) (h hl7.Header, r bridge.Readi
 	return h, r, refusal
 }
 
-// join adds readings to their visits.
-func (p *process) join(all []bridge.Reading, data []byte, now time.Time) (e *entry, refusal *bridge.Refusal) {
+// join adds readings to their visits, and queues the dead letters of documents that cannot be read.
+func (p *process) join(all []bridge.Reading, unread []*bridge.Refusal, data []byte,
+	now time.Time,
+) (e *entry, refusal *bridge.Refusal) {
+	var letters []*letter
+	if len(unread) > 0 {
+		digest := digestOf(sha256.Sum256(data))
+		letters = lists.Map(unread, func(r *bridge.Refusal) *letter { return &letter{refusal: r, digest: digest} })
+	}
 	e = p.commits.join(func() (events []bridge.Event) {
 		defer p.recovered(&refusal)
 		for _, r := range all {
 			events = append(events, p.bridge.Join(r, now)...)
 		}
 		return events
-	})
+	}, letters...)
 	if refusal != nil {
 		return p.letter(refusal, data, false), refusal
 	}
@@ -112,7 +120,7 @@ func (p *process) letter(refusal *bridge.Refusal, data []byte, tooLarge bool) *e
 	if !tooLarge {
 		l.raw = append([]byte{}, bytes.TrimRight(data, "\x00")...)
 	}
-	return p.commits.refuse(l)
+	return p.commits.join(noEvents, l)
 }
 
 // acknowledged waits until Kafka has what follows from a message.

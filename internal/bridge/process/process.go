@@ -300,7 +300,7 @@ func (p *process) serve(ctx context.Context) error {
 	// How far answers were sent is written down last.
 	flushing, cancel := context.WithTimeout(committing, flushTimeout)
 	defer cancel()
-	if e := p.commits.join(func() []bridge.Event { return nil }); e != nil {
+	if e := p.commits.join(noEvents); e != nil {
 		acknowledged(flushing, e)
 	}
 	stop()

@@ -1,0 +1,59 @@
+package process
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wardcast/wardcast/ingest/fhir"
+	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/service/config"
+)
+
+// TestManyUnreadDocuments: a Bundle waits for Kafka as a whole, however many of its documents cannot be read.
+func TestManyUnreadDocuments(t *testing.T) {
+	t.Parallel()
+	c := config.Default()
+	c.Bridge.Site = "A"
+	p := &process{
+		Options: Options{Config: &c, Logger: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()},
+		config:  &c.Bridge,
+	}
+	var err error
+	if p.bridge, err = bridge.New(c.Bridge, bridge.PublicKey()); err == nil {
+		err = p.prepareFHIR()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.commits = newCommitter(p) // which does not run: Kafka is away
+	p.metrics = newMetrics(p)
+	p.metrics.ready.Set(1)
+	const (
+		n       = maxWaiting + 100
+		visit   = `{"resource":{"resourceType":"Encounter","id":"e","status":"in-progress","class":{"code":"EMER"}}}`
+		picture = `,{"resource":{"resourceType":"DocumentReference","status":"current","type":{"coding":[{"code":"54094-8"}]},
+			"context":{"encounter":[{"reference":"Encounter/e"}]},"content":[{"attachment":{"contentType":"image/png"}}]}}`
+	)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // the sender goes
+	defer cancel()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/fhir", strings.NewReader(
+		`{"resourceType":"Bundle","type":"transaction","entry":[`+visit+strings.Repeat(picture, n)+`]}`))
+	r.Header.Set("Content-Type", fhir.ContentType)
+	w := httptest.NewRecorder()
+	p.takeBundle(w, r)
+	letters, events := 0, 0
+	for _, e := range p.commits.waiting {
+		letters += len(e.letters)
+		events += len(e.events)
+	}
+	if letters != n || events == 0 || w.Code != http.StatusServiceUnavailable {
+		t.Errorf("%d letters and %d events wait, and %d is answered; want %d letters", letters, events, w.Code, n)
+	}
+}
