@@ -282,22 +282,8 @@ func TestRiskAssessments(t *testing.T) {
 	if got := card("zze1"); got != `{"cards":[]}` {
 		t.Errorf("before a prediction the cards are %s", got)
 	}
-	client, err := ingest.NewClient(ingest.Connection{Brokers: h.config.Kafka.Brokers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	var out []*ingest.Output
-	for _, id := range []string{"first", "second", "third"} {
-		o := &ingest.Output{Key: visit, Value: fmt.Appendf(nil, `{"visit_id":%q,"scored_at":"2026-11-20T08:15:02Z",
-			"probability":0.2431,"model":{"name":"m","version":"1"},"evidence":[{"text":"a b c d e f","contribution":1}]}`, visit)}
-		o.AddHeader("ce_id", id)
-		out = append(out, o)
-	}
-	if err := ingest.NewProducer(client, slog.New(slog.DiscardHandler)).Produce(t.Context(),
-		h.config.Kafka.Topics.Predictions, out); err != nil {
-		t.Fatal(err)
-	}
+	h.predict(string(visit), `"probability":0.2431,"evidence":[{"text":"a b c d e f","contribution":1}]`,
+		"first", "second", "third")
 	ingesttest.Await(t, "answers", func() bool { mu.Lock(); defer mu.Unlock(); return len(taken) == 4 })
 	const path = "POST /fhir/RiskAssessment identifier=urn%3Awardcast%3Aprediction%7C"
 	for i, id := range []string{"first", "first", "second", "third"} {

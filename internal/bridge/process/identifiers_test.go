@@ -3,10 +3,7 @@ package process_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"os"
@@ -15,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 )
@@ -165,22 +161,12 @@ func (h *hospital) plantBundles() {
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost,
-				"http://"+h.config.Bridge.FHIR.Listen+"/fhir", bytes.NewReader(body))
-			if err != nil {
-				h.t.Fatal(err)
+			status, answer := h.post("/fhir", string(body), ingesttest.Patience)
+			if status == 0 {
+				h.t.Fatalf("no answer after %v", statuses)
 			}
-			req.Header.Set("Content-Type", "application/fhir+json")
-			res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-			if err != nil {
-				h.t.Fatal(err)
-			}
-			answer, err := io.ReadAll(res.Body)
-			if err = errors.Join(err, res.Body.Close()); err != nil {
-				h.t.Fatal(err)
-			}
-			statuses[res.StatusCode/100]++
-			h.clean("an answer to a Bundle", string(answer))
+			statuses[status/100]++
+			h.clean("an answer to a Bundle", answer)
 		}
 	}
 	if statuses[2] < 50 || statuses[4] == 0 {
@@ -217,21 +203,7 @@ func TestIdentifiersInAnswers(t *testing.T) {
 	r := h.receive(&receiver{})
 	h.start(nil)
 	h.dial().want(hl7.Accepted, "1", adt("A04", "1", "Zzvisit", text+fall))
-	visit := h.records(h.config.Kafka.Topics.Notes, 1)[0].Key
-	client, err := ingest.NewClient(ingest.Connection{Brokers: h.config.Kafka.Brokers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	o := &ingest.Output{Key: visit, Value: fmt.Appendf(nil,
-		`{"visit_id":%q,"scored_at":"2026-11-20T08:15:02Z","probability":0.5,"model":{"name":"m","version":"1"}}`,
-		visit)}
-	o.AddHeader("ce_id", "1")
-	if err := ingest.NewProducer(client, slog.New(slog.DiscardHandler)).Produce(t.Context(),
-		h.config.Kafka.Topics.Predictions,
-		[]*ingest.Output{o}); err != nil {
-		t.Fatal(err)
-	}
+	h.predict(string(h.records(h.config.Kafka.Topics.Notes, 1)[0].Key), half, "1")
 	ingesttest.Await(t, "the answer", func() bool { return len(r.got()) > 0 })
 	h.clean("an answer", r.bodies[0])
 }

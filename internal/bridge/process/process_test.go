@@ -337,6 +337,33 @@ func (r *receiver) got() []string {
 	return slices.Clone(r.control)
 }
 
+const half = `"probability":0.5`
+
+// predict writes predictions for a visit, one for each ce_id. That of other is about a visit of another site.
+func (h *hospital) predict(visit, more string, ids ...string) {
+	h.t.Helper()
+	client, err := ingest.NewClient(ingest.Connection{Brokers: h.config.Kafka.Brokers})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer client.Close()
+	var out []*ingest.Output
+	for _, id := range ids {
+		of := visit
+		if id == "other" {
+			of = "v-elsewhere"
+		}
+		o := &ingest.Output{Key: []byte(visit), Value: fmt.Appendf(nil,
+			`{"visit_id":%q,"scored_at":"2026-11-20T08:15:02Z","model":{"name":"m","version":"1"},%s}`, of, more)}
+		o.AddHeader("ce_id", id)
+		out = append(out, o)
+	}
+	if err := ingest.NewProducer(client, slog.New(slog.DiscardHandler)).Produce(h.t.Context(),
+		h.config.Kafka.Topics.Predictions, out); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	h := newHospital(t)
@@ -346,31 +373,7 @@ func TestAnswers(t *testing.T) {
 	stop := h.start(nil)
 	h.dial().want(hl7.Accepted, "1", adt("A04", "1", "V1", text+fall))
 	visit := string(h.records(h.config.Kafka.Topics.Notes, 1)[0].Key)
-	client, err := ingest.NewClient(ingest.Connection{Brokers: h.config.Kafka.Brokers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	predict := func(ids ...string) {
-		t.Helper()
-		var out []*ingest.Output
-		for _, id := range ids {
-			of := visit
-			if id == "other" {
-				of = "v-elsewhere"
-			}
-			o := &ingest.Output{Key: []byte(visit), Value: fmt.Appendf(nil,
-				`{"visit_id":%q,"scored_at":"2026-11-20T08:15:02Z","probability":0.5,"model":{"name":"m",`+
-					`"version":"1"}}`, of)}
-			o.AddHeader("ce_id", id)
-			out = append(out, o)
-		}
-		if err := ingest.NewProducer(client, slog.New(slog.DiscardHandler)).Produce(t.Context(),
-			h.config.Kafka.Topics.Predictions, out); err != nil {
-			t.Fatal(err)
-		}
-	}
-	predict("first", "other", "second", "third")
+	h.predict(visit, half, "first", "other", "second", "third")
 	// Failed, closed, accepted; rejected and set aside; accepted.
 	want := []string{"first", "first", "first", "second", "third"}
 	ingesttest.Await(t, "answers", func() bool { return len(r.got()) >= len(want) })
@@ -397,7 +400,7 @@ func TestAnswers(t *testing.T) {
 	})
 	stop()
 	h.start(nil)
-	predict("fourth")
+	h.predict(visit, half, "fourth")
 	ingesttest.Await(t, "the next answer", func() bool { return len(r.got()) > len(want) })
 	if got := r.got(); !slices.Equal(got, append(want, "fourth")) {
 		t.Errorf("sent %v, want the fourth alone after a restart", got)
@@ -421,21 +424,10 @@ func TestOldPredictions(t *testing.T) {
 	if err := client.CreateTopics(t.Context(), ingest.Topic{Name: h.config.Kafka.Topics.Predictions}); err != nil {
 		t.Fatal(err)
 	}
-	predict := func(id string) {
-		t.Helper()
-		o := &ingest.Output{Key: []byte(visit), Value: fmt.Appendf(nil,
-			`{"visit_id":%q,"scored_at":"2026-11-20T08:15:02Z","probability":0.5,"model":{"name":"m","version":"1"}}`,
-			visit)}
-		o.AddHeader("ce_id", id)
-		if err := ingest.NewProducer(client, slog.New(slog.DiscardHandler)).Produce(t.Context(),
-			h.config.Kafka.Topics.Predictions, []*ingest.Output{o}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	predict("old")
+	h.predict(visit, half, "old")
 	r := h.receive(&receiver{})
 	h.start(nil)
-	predict("new")
+	h.predict(visit, half, "new")
 	ingesttest.Await(t, "the answer", func() bool { return len(r.got()) > 0 })
 	if got := r.got(); !slices.Equal(got, []string{"new"}) {
 		t.Errorf("sent %v, want the new one alone", got)
