@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -37,7 +36,7 @@ func newTriage(ctx context.Context, o *Options, waits bool) (*triage, error) {
 	t := &triage{store: store, class: c.Predictions.Class, log: o.Logger}
 	set, err := t.load(ctx, nil)
 	if _, missing := os.Stat(c.Models.Store); waits && errors.Is(err, scoring.ErrNoChampion) &&
-		(strings.Contains(c.Models.Store, "://") || missing == nil) { // a folder that is not there is a typing error
+		(blobstore.IsURL(c.Models.Store) || missing == nil) { // a folder that is not there is a typing error
 		set, err = &scoring.Set{}, nil
 	}
 	if errors.Is(err, scoring.ErrNoChampion) {
