@@ -21,7 +21,8 @@ type event interface{ order() Order }
 
 func (o Order) order() Order { return o }
 
-func (o Order) compare(other Order) int {
+// Compare is negative if o comes before other, and 0 if they are one place.
+func (o Order) Compare(other Order) int {
 	return cmp.Or(o.Seen.Compare(other.Seen), cmp.Compare(o.Offset, other.Offset))
 }
 
@@ -114,7 +115,7 @@ func keep[E event](p *Pool, visit string, of func(*poolVisit) *[]E, e E, size in
 		return false
 	}
 	events := of(v)
-	i, found := slices.BinarySearchFunc(*events, e.order(), func(e E, o Order) int { return e.order().compare(o) })
+	i, found := slices.BinarySearchFunc(*events, e.order(), func(e E, o Order) int { return e.order().Compare(o) })
 	if !found {
 		*events = slices.Insert(*events, i, e)
 		p.hold(v, size)

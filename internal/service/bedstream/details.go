@@ -68,15 +68,10 @@ func (d *detail) size() int {
 	return len(d.value) + len(d.note.Text)
 }
 
-// newer reports whether a is b or later.
-func newer(a, b beds.Order) bool {
-	return cmp.Or(a.Seen.Compare(b.Seen), cmp.Compare(a.Offset, b.Offset)) >= 0
-}
-
 // predicted records a prediction of a visit, of which it keeps a copy.
 func (ds *details) predicted(visit string, o beds.Order, value []byte) {
 	d := ds.of(visit)
-	if !newer(o, d.scored) {
+	if o.Compare(d.scored) < 0 {
 		return
 	}
 	ds.held += len(value) - len(d.value)
@@ -92,7 +87,7 @@ func (ds *details) noted(visit string, o beds.Order, n *msg.Note) {
 		return
 	}
 	d := ds.of(visit)
-	if !newer(o, d.noted) {
+	if o.Compare(d.noted) < 0 {
 		return
 	}
 	before := d.size()
