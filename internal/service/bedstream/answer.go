@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -114,16 +113,11 @@ const noForecasts = "there are no forecasts for this ward"
 
 // answer returns the forecasts that a query asks for.
 func (d *Demand) answer(m *made, q *httpapi.DemandQuery) ([]httpapi.Forecast, error) {
-	wards := m.Wards()
-	known := func(ward string) bool {
-		_, is := slices.BinarySearch(wards, ward)
-		return is || ward == beds.All
-	}
-	if q.Ward != "" && !known(q.Ward) {
+	if q.Ward != "" && !m.knows(q.Ward) {
 		return nil, &httpapi.QueryError{Field: "ward", Detail: noForecasts}
 	}
 	for ward := range q.Beds {
-		if !known(ward) {
+		if !m.knows(ward) {
 			return nil, &httpapi.QueryError{Field: "beds", Detail: "beds names a ward without forecasts"}
 		}
 	}

@@ -29,6 +29,9 @@ type fitted struct {
 	version string
 }
 
+// knows reports whether there are forecasts of a ward.
+func (f *fitted) knows(ward string) bool { return ward == beds.All || slices.Contains(f.Wards(), ward) }
+
 // GenericVersion is the beds_version of forecasts without history; OwnVersion and a date, of fits to the last weeks.
 const (
 	GenericVersion = "generic"

@@ -64,7 +64,7 @@ func (d *Demand) History(ctx context.Context, q *httpapi.HistoryQuery) (*httpapi
 func (d *Demand) knownWard(now time.Time, ward string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if ward != "" && ward != beds.All && !slices.Contains(d.fits.at(now, d.pool).Wards(), ward) {
+	if ward != "" && !d.fits.at(now, d.pool).knows(ward) {
 		return &httpapi.QueryError{Field: "ward", Detail: noForecasts}
 	}
 	return nil
