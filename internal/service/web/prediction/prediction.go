@@ -22,7 +22,7 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// HTML is the templates: probability, note, remarks, vitals, why and key.
+// HTML is the templates: probability, meter, note, remarks, vitals, why and key.
 //
 //go:embed prediction.html
 var HTML string
