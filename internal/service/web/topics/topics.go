@@ -126,10 +126,11 @@ func (h *room) page(r *http.Request) http.Handler {
 	drawn, adds := h.cache.of(set, m), averages(set.About[model].Reference)
 	data.Weight, data.pushes = weight(adds), drawn.pushes
 	for i := range drawn.topics {
-		data.add(&drawn.topics[i], drawn.places[i], a)
-		if n := len(data.All); adds != nil && n > 0 && data.All[n-1].Topic == &drawn.topics[i] {
-			data.All[n-1].Adds = &adds[i]
+		var added *drift.Added
+		if adds != nil {
+			added = &adds[i]
 		}
+		data.add(&drawn.topics[i], drawn.places[i], added, a)
 	}
 	data.sort(a)
 	other := h.other(r.Context(), a)
@@ -203,13 +204,14 @@ func (data *view) coefficients() (all []float64) {
 }
 
 // add adds a topic, unless it pushes in another direction than is asked for.
-func (data *view) add(t *classifier.Topic, at place, a *asked) {
+func (data *view) add(t *classifier.Topic, at place, added *drift.Added, a *asked) {
 	if data.Direction != "" && data.Direction != string(t.Direction) {
 		return
 	}
 	data.All = append(data.All, topicView{
 		Topic: t, Name: prediction.TopicName(t.Label), Wrote: wrote(t),
-		Href: a.href("/topics", "t", strconv.Itoa(t.Topic)), place: at, hit: data.hits.topics[t.Topic],
+		Href: a.href("/topics", "t", strconv.Itoa(t.Topic)), Adds: added, place: at,
+		hit: data.hits.topics[t.Topic],
 	})
 }
 

@@ -182,7 +182,7 @@ func TestMapNames(t *testing.T) {
 	t.Parallel()
 	one := classifier.Topic{Topic: 1, Label: "hip, fall", Coefficient: -0.5}
 	data := &view{hits: &hits{}}
-	data.add(&one, place{x: 50, y: 50, r: 40, word: "hip", inside: true}, newAsked(nil))
+	data.add(&one, place{x: 50, y: 50, r: 40, word: "hip", inside: true}, nil, newAsked(nil))
 	data.draw()
 	if want := `aria-label="hip −0.50: hip · fall, unknown of notes"`; !strings.Contains(string(data.Map), want) ||
 		!strings.Contains(string(data.Map), ">hip</text>") || strings.Index(string(data.Map), ">hip<") >
