@@ -220,7 +220,7 @@ func fieldName(field string) (name, suffix string) {
 	case bundle.ComplaintColumn:
 		return "Complaint", ""
 	}
-	return wording.Capital(strings.ReplaceAll(field, "_", " ")), ""
+	return frame.Capital(field), ""
 }
 
 type vital struct {

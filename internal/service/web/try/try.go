@@ -97,7 +97,7 @@ func fields(set *scoring.Set) []field {
 		levels := slices.DeleteFunc(slices.Sorted(slices.Values(more[name])), func(l string) bool { return l == "" })
 		list = append(list, field{
 			Name:    msg.FieldsField + "." + name,
-			Label:   wording.Capital(strings.ReplaceAll(name, "_", " ")),
+			Label:   frame.Capital(name),
 			Mode:    "decimal",
 			Choices: slices.Compact(levels),
 		})
