@@ -144,12 +144,6 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 	case c.Input == "":
 		d.Await("notes, one JSON object on each line (--input reads a file, --text scores a text)")
 	}
-	bar := &cli.Progress{}
-	if c.Text == nil && (c.Out != "" || !cli.Terminal(d.Out)) { // predictions on the terminal show the progress
-		bar = cli.NewProgress(d, "predictions")
-	}
-	b.Progress = func(done int) { bar.Set(done, 0) }
-	defer bar.Finish()
 	return c.file(ctx, d, set, columns, b)
 }
 
@@ -300,8 +294,14 @@ func (c *predictCmd) toFile(ctx context.Context, d *cli.Deps, set *scoring.Set, 
 
 // predict scores a batch. It returns cli.ErrReported if some notes could not be scored.
 func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set, b scoring.Batch) error {
-	b.ScoredAt = c.ScoredAt
+	bar := &cli.Progress{}
+	// Predictions on the terminal show the progress, and of many files there is a bar already.
+	if c.Text == nil && b.Workers == 0 && (c.Out != "" || !cli.Terminal(d.Out)) {
+		bar = cli.NewProgress(d, "predictions")
+	}
+	b.Progress, b.ScoredAt = func(done int) { bar.Set(done, 0) }, c.ScoredAt
 	counts, err := set.Predict(ctx, classifier.Options{Limits: c.Limits, Intake: c.intake, Class: c.Class}, b)
+	bar.Finish()
 	if err != nil {
 		return err
 	}
