@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"go.uber.org/goleak"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
@@ -32,7 +31,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("WARDCAST_KAFKA") != "" { // a real one has work of its own
 		ingesttest.Parallel(10)
 	}
-	goleak.VerifyTestMain(m)
+	ingesttest.VerifyMain(m)
 }
 
 // cluster is what a test runs against: a broker in the process, or the real

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
 )
 
 // Patience is how long anything may take before a test gives up.
@@ -27,6 +28,23 @@ func Parallel(tests int) {
 	if err := flag.Set("test.parallel", strconv.Itoa(tests)); err != nil {
 		panic(err) //nolint:forbidigo // a test of this program sets a flag that is there
 	}
+}
+
+// VerifyMain is the TestMain of packages that may leave no goroutine but the workers that bleve starts as it is loaded,
+// and never ends.
+func VerifyMain(m goleak.TestingM) { goleak.VerifyTestMain(settled{m}, bleveWorkers) }
+
+var bleveWorkers = goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker")
+
+// settled waits after the tests for fetches whose readers are gone: a broker holds each for half a second.
+type settled struct{ goleak.TestingM }
+
+func (s settled) Run() int {
+	status := s.TestingM.Run()
+	for began := time.Now(); goleak.Find(bleveWorkers) != nil && time.Since(began) < Patience; {
+		time.Sleep(50 * time.Millisecond)
+	}
+	return status
 }
 
 // Await returns when f is true.
@@ -44,20 +62,29 @@ func Await(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// FreeAddress returns a free loopback address. Its port is below those of outgoing connections, one of which could take
-// it before the test does, and above those of the brokers that .ci/run starts.
+// FreeAddress returns a loopback address that no other test of this machine is given until this one ends, also while
+// nothing listens there: a listener at a port of its own holds it. The ports are below those of outgoing connections, one
+// of which could take them before the test does, and above those of the brokers that .ci/run starts.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	const lowest, n, tries = 30000, 2500, 100
+	const lowest, n, tries = 30000, 1250, 100
+	listen := func(port int) (net.Listener, error) {
+		return new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	}
 	var err error
 	for range tries {
-		var l net.Listener
-		l, err = new(net.ListenConfig).Listen(t.Context(), "tcp",
-			net.JoinHostPort("127.0.0.1", strconv.Itoa(lowest+rand.IntN(n))))
-		if err == nil {
-			defer func() { _ = l.Close() }() // it only held the port
-			return l.Addr().String()
+		port := lowest + rand.IntN(n)
+		var holder, l net.Listener
+		if holder, err = listen(port + n); err != nil {
+			continue
 		}
+		if l, err = listen(port); err != nil {
+			_ = holder.Close() // another port is tried
+			continue
+		}
+		t.Cleanup(func() { _ = holder.Close() }) // it took no connection
+		_ = l.Close()                            // it only tried the port
+		return l.Addr().String()
 	}
 	t.Fatal(err)
 	return ""

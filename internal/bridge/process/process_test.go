@@ -18,7 +18,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"go.uber.org/goleak"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
@@ -30,7 +29,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/config"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { ingesttest.VerifyMain(m) }
 
 // hospital is a site with a broker and the configuration of a bridge.
 type hospital struct {

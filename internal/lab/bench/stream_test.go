@@ -8,15 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/segmentio/kafka-go"
-	"go.uber.org/goleak"
 
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/internal/lab/sample"
 )
 
-// bleve starts workers as it is loaded, and never ends them.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"))
-}
+func TestMain(m *testing.M) { ingesttest.VerifyMain(m) }
 
 func answer(key string, at time.Time, bytes int) *kafka.Message {
 	return &kafka.Message{Key: []byte(key), Value: make([]byte, bytes), Time: at}

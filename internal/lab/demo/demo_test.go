@@ -13,15 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// bleve starts workers as it is loaded, and never ends them.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"))
-}
+func TestMain(m *testing.M) { ingesttest.VerifyMain(m) }
 
 // TestStopped ends a demo in its training, by Ctrl-C as it were.
 func TestStopped(t *testing.T) {

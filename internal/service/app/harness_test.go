@@ -23,7 +23,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"go.uber.org/goleak"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
@@ -47,12 +46,9 @@ import (
 // scratch is a folder for what all tests share: models, the store that trained makes, and the outputs of fits.
 var scratch string
 
-// TestMain excuses no goroutine but the workers that bleve starts as it is loaded: consumer, broker and HTTP server
-// must all be gone.
+// TestMain fails unless consumer, broker and HTTP server are all gone.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(
-		withScratch{m}, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"),
-	)
+	ingesttest.VerifyMain(withScratch{m})
 }
 
 // withScratch are tests that share the folder scratch.

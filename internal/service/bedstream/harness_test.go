@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"go.uber.org/goleak"
 
 	"github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/ingest"
@@ -24,10 +23,9 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// bleve starts its workers when its package is loaded, and they never end.
 func TestMain(m *testing.M) {
 	ingesttest.Parallel(8)
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"))
+	ingesttest.VerifyMain(m)
 }
 
 // secret stands in every visit of the tests, and may stand in no log.
@@ -94,10 +92,11 @@ func newSite(t *testing.T) *site {
 // open starts the broker, again on what it had.
 func (s *site) open() {
 	s.Helper()
-	var err error
-	if s.broker, err = embedded.Start(embedded.Config{Dir: s.dir, Listen: s.address}); err != nil {
+	broker, err := embedded.Start(embedded.Config{Dir: s.dir, Listen: s.address})
+	if err != nil {
 		s.Fatal(err)
 	}
+	s.broker = broker
 }
 
 func (s *site) client() *ingest.Client {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/goleak"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
@@ -29,10 +28,7 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// bleve starts workers as it is loaded, and never ends them.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"))
-}
+func TestMain(m *testing.M) { ingesttest.VerifyMain(m) }
 
 // secret stands in notes, and may stand in no error and no log line.
 const secret = "zzsecretname"
