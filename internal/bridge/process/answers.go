@@ -191,8 +191,7 @@ func (a *answers) run(ctx context.Context) error {
 	saving, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(saved)
-		for saving.Err() == nil {
-			_ = wait(saving, savedEvery)
+		for wait(saving, savedEvery) == nil {
 			a.save()
 		}
 	}()
@@ -201,6 +200,7 @@ func (a *answers) run(ctx context.Context) error {
 	}, func(r *ingest.Record) { a.answer(ctx, r) })
 	stop()
 	<-saved
+	a.save() // also what was delivered last
 	return err
 }
 
@@ -229,7 +229,7 @@ func (a *answers) save() {
 	if !changed {
 		return
 	}
-	a.process.commits.join(func() (events []bridge.Event) {
+	queued := a.process.commits.join(func() (events []bridge.Event) {
 		for partition, p := range now {
 			value, _ := json.Marshal(p) // which cannot fail
 			events = append(events, bridge.Event{
@@ -238,6 +238,11 @@ func (a *answers) save() {
 		}
 		return events
 	})
+	if queued == nil { // too much waits
+		a.mu.Lock()
+		a.changed = true
+		a.mu.Unlock()
+	}
 }
 
 // answer sends a prediction until it is accepted or set aside.

@@ -16,9 +16,9 @@ import (
 	"github.com/wardcast/wardcast/internal/service/config"
 )
 
-// TestManyUnreadDocuments: a Bundle waits for Kafka as a whole, however many of its documents cannot be read.
-func TestManyUnreadDocuments(t *testing.T) {
-	t.Parallel()
+// halted returns a bridge whose committer does not run: Kafka is away.
+func halted(t *testing.T) *process {
+	t.Helper()
 	c := config.Default()
 	c.Bridge.Site = "A"
 	p := &process{
@@ -32,9 +32,31 @@ func TestManyUnreadDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.commits = newCommitter(p) // which does not run: Kafka is away
+	p.commits = newCommitter(p)
 	p.metrics = newMetrics(p)
 	p.metrics.ready.Set(1)
+	return p
+}
+
+// TestPositionWaits: how far answers were sent is written down later if too much waits for Kafka.
+func TestPositionWaits(t *testing.T) {
+	t.Parallel()
+	p := halted(t)
+	a := &answers{process: p, way: byMLLP, sent: delivered{0: {Next: 7}}, changed: true}
+	p.commits.waiting = make([]*entry, maxWaiting)
+	a.save()
+	p.commits.waiting = nil
+	a.save()
+	a.save() // nothing has changed
+	if n := len(p.commits.waiting); n != 1 {
+		t.Errorf("%d positions wait, want 1", n)
+	}
+}
+
+// TestManyUnreadDocuments: a Bundle waits for Kafka as a whole, however many of its documents cannot be read.
+func TestManyUnreadDocuments(t *testing.T) {
+	t.Parallel()
+	p := halted(t)
 	const (
 		n       = maxWaiting + 100
 		visit   = `{"resource":{"resourceType":"Encounter","id":"e","status":"in-progress","class":{"code":"EMER"}}}`
