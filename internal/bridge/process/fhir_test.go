@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/ecdsa"
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -160,6 +162,50 @@ func TestBundleWhileBrokerIsAway(t *testing.T) {
 		status, _ := h.post("/fhir", bundle("transaction", zzVisit, zzText), ingesttest.Patience)
 		return status == http.StatusOK
 	})
+	h.records(h.config.Kafka.Topics.Notes, 1)
+}
+
+// TestBundleAtStop: a Bundle that is being sent when the bridge stops is answered, and what follows from it is written.
+func TestBundleAtStop(t *testing.T) {
+	t.Parallel()
+	h := newHospital(t)
+	h.broker()
+	stop := h.start(nil)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", h.config.Bridge.FHIR.Listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	body := bundle("transaction", zzVisit, zzText)
+	if _, err := fmt.Fprintf(conn, "POST /fhir HTTP/1.1\r\nHost: a\r\nContent-Type: %s\r\nContent-Length: %d\r\n"+
+		"Expect: 100-continue\r\n\r\n", fhir.ContentType, len(body)); err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(conn)
+	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != http.StatusContinue { // it is being read
+		t.Fatal(res, err)
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		stop()
+	}()
+	ingesttest.Await(t, "the end of MLLP", func() bool {
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", h.config.Bridge.MLLP.Listen)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err != nil
+	})
+	_, _ = io.WriteString(conn, body) // the answer tells whether it was taken
+	res, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if <-stopped; res.StatusCode != http.StatusOK {
+		t.Errorf("%s, want 200", res.Status)
+	}
 	h.records(h.config.Kafka.Topics.Notes, 1)
 }
 

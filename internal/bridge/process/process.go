@@ -19,6 +19,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -241,13 +242,27 @@ func (p *process) run(ctx context.Context) error {
 		secured.NextProtos = []string{"http/1.1"}
 		web = tls.NewListener(web, secured)
 	}
+	// The committer goes on until what was taken by MLLP and HTTP has its answer, or the answers time out.
+	committing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var committed sync.WaitGroup
+	committed.Go(func() { p.commits.run(committing) })
 	parts, ctx := errgroup.WithContext(ctx)
 	if web != nil {
-		// Probes and metrics are answered from before the first broker answers until the last message is done.
+		// Probes and metrics are answered from before the first broker answers.
 		parts.Go(func() error { return p.serveHTTP(ctx, web) })
 	}
 	parts.Go(func() error { return p.serve(ctx) })
-	return parts.Wait()
+	err = parts.Wait()
+	p.metrics.ready.Set(0)
+	// How far answers were sent is written down last.
+	flushing, cancel := context.WithTimeout(committing, flushTimeout)
+	if e := p.commits.join(noEvents); e != nil {
+		acknowledged(flushing, e)
+	}
+	cancel()
+	stop()
+	committed.Wait()
+	return err
 }
 
 // serve takes messages once it knows what was joined before.
@@ -276,11 +291,6 @@ func (p *process) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The committer goes on until the last connection has its answer, or the answers time out.
-	committing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	var committed errgroup.Group
-	committed.Go(func() error { p.commits.run(committing); return nil })
 	parts, ctx := errgroup.WithContext(ctx)
 	if incoming != nil {
 		parts.Go(func() error { return server.Serve(ctx, incoming) })
@@ -295,16 +305,7 @@ func (p *process) serve(ctx context.Context) error {
 	p.metrics.ready.Set(1)
 	p.Logger.InfoContext(ctx, "ready", "mllp", p.config.MLLP.Listen, "http", p.config.FHIR.Listen,
 		"visits", p.count().Visits, "key_id", p.bridge.KeyID())
-	err = parts.Wait()
-	p.metrics.ready.Set(0)
-	// How far answers were sent is written down last.
-	flushing, cancel := context.WithTimeout(committing, flushTimeout)
-	defer cancel()
-	if e := p.commits.join(noEvents); e != nil {
-		acknowledged(flushing, e)
-	}
-	stop()
-	return errors.Join(err, committed.Wait())
+	return parts.Wait()
 }
 
 // flushTimeout is how long a process that ends waits for Kafka to take its state.
@@ -415,7 +416,7 @@ func (p *process) serverTLS(key string, c config.BridgeTLS) (*tls.Config, error)
 
 const httpTimeout = 10 * time.Second
 
-// serveHTTP answers probes, shows metrics and takes FHIR until ctx ends.
+// serveHTTP answers probes, shows metrics and takes FHIR until ctx ends. Then it answers the requests that it has.
 func (p *process) serveHTTP(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	say := func(w http.ResponseWriter, status int, text string) {
@@ -438,10 +439,19 @@ func (p *process) serveHTTP(ctx context.Context, l net.Listener) error {
 		IdleTimeout: time.Minute,
 		ErrorLog:    slog.NewLogLogger(p.Logger.Handler(), slog.LevelWarn),
 	}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+		defer cancel()
+		if server.Shutdown(bounded) != nil {
+			_ = server.Close() // senders repeat what has no answer
+		}
+	})
 	if err := server.Serve(l); stop() {
 		return fmt.Errorf("serving http: %w", err)
 	}
+	<-stopped
 	return nil
 }
 
