@@ -84,7 +84,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		}
 		a.streams = append(a.streams, &stream{
 			source: s, name: "questionnaires", noun: "response", group: q.Group, input: q.Topics.Responses,
-			output: q.Topics.Scores, deadLetters: q.Topics.DeadLetters,
+			output: q.Topics.Scores, deadLetters: q.Topics.DeadLetters, begun: make(chan struct{}),
 		})
 	}
 	if c.HTTP.Listen != "" || o.Listener != nil {
@@ -112,7 +112,7 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 	topics := o.Config.Kafka.Topics
 	s := &stream{
 		source: t, name: "triage", noun: "note", group: o.Config.Kafka.Group, input: topics.Notes,
-		output: topics.Predictions, deadLetters: topics.DeadLetters,
+		output: topics.Predictions, deadLetters: topics.DeadLetters, begun: make(chan struct{}),
 		others: []ingest.Topic{{Name: topics.Outcomes}, {Name: topics.Models, Partitions: 1, Compacted: true}},
 	}
 	a.streams = append(a.streams, s)
@@ -143,7 +143,7 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	demand, forecasts, err := newBeds(a.client, o, t.store)
+	demand, forecasts, err := newBeds(a.client, o, t.store, s.begun)
 	if err != nil {
 		return err
 	}

@@ -58,11 +58,12 @@ func guarded(f func() error) (err error) {
 }
 
 // newBeds returns the forecaster of beds and its tasks, which read the predictions of all scorers and the outcomes.
-func newBeds(client *ingest.Client, o *Options, store *models.Store) (*bedstream.Demand, []task, error) {
+func newBeds(client *ingest.Client, o *Options, store *models.Store, begun <-chan struct{},
+) (*bedstream.Demand, []task, error) {
 	b, topics := &o.Config.Beds, &o.Config.Kafka.Topics
 	d, err := bedstream.New(bedstream.Config{
 		Client: client, Predictions: topics.Predictions, Outcomes: topics.Outcomes,
-		Output: topics.BedDemand, Notes: topics.Notes, Store: store,
+		Output: topics.BedDemand, Notes: topics.Notes, Store: store, Begun: begun,
 		Source: o.Config.Scoring.Source, Site: b.Site, Zone: b.TimeZone, Holidays: b.Holidays, Beds: b.Available,
 		Label: o.Config.HTTP.LabelField(), ShowNotes: o.ShowNotes,
 		Logger: o.Logger, Metrics: o.Registry,

@@ -235,7 +235,8 @@ func TestNew(t *testing.T) {
 		"insecure": {func(s *site) { s.config.HTTP.Listen, s.options.Insecure = "0.0.0.0:8080", true }, ""},
 		// no listener of ours
 		"brokers on a network": {func(s *site) { s.config.Kafka.Brokers = []string{"192.0.2.1:9092"} }, ""},
-		"no store":             {func(s *site) { s.config.Models.Store = filepath.Join(s.dir, "nowhere") }, "nowhere"},
+		"no store yet":         {func(s *site) { s.config.Models.Store = filepath.Join(s.dir, "nowhere") }, ""},
+		"no folder":            {func(s *site) { s.config.Models.Store = password }, "password"},
 		"damaged champion": {func(s *site) {
 			g, err := s.store.Champion(s.Context())
 			if err != nil {
@@ -287,7 +288,7 @@ func TestFirstModel(t *testing.T) {
 	s := newSite(t)
 	s.broker()
 	s.config.HTTP.Listen = ingesttest.FreeAddress(t)
-	s.config.Models.Store = t.TempDir()
+	s.config.Models.Store = filepath.Join(t.TempDir(), "not", "there yet") // as an empty store
 	store := modelstore.OpenDir(s.config.Models.Store)
 	r := s.start()
 	s.await("waiting for a model", func() bool { return strings.Contains(s.log.String(), "waiting for a first model") })
@@ -300,13 +301,19 @@ func TestFirstModel(t *testing.T) {
 	}
 	for path, want := range map[string]int{
 		"/waiting": 200, "/live": 200, "/beds": 200, "/try": 200, "/models": 200, "/questionnaires": 200, "/health": 200,
-		"/topics": 200, "/v1/models": 200,
+		"/topics": 200, "/v1/models": 200, "/v1/waiting": 503, "/v1/waiting.csv": 503, "/v1/bed-demand": 503,
+		"/v1/bed-demand/history": 503, "/v1/beds.csv": 503,
 	} {
 		if status, body := s.get(path); status != want ||
 			!strings.HasPrefix(path, "/v1/") && !strings.Contains(body, "There is no model yet. Notes wait") ||
 			strings.Contains(body, "Nobody") || strings.Contains(body, "<b>0</b> waiting") {
 			t.Errorf("%s answers %d:\n%s", path, status, body)
+		} else if want == 503 && !strings.Contains(body, "there is no model yet") {
+			t.Errorf("%s does not say why nothing is known:\n%s", path, body)
 		}
+	}
+	if n := s.metric("wardcast_beds_published_messages_total"); n != 0 {
+		t.Errorf("%v forecasts are published before anybody knows who waits", n)
 	}
 	c := s.stream()
 	c.send(notes(t, 0, 5)...)

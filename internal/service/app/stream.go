@@ -13,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
 // source answers records by models that can change.
@@ -58,7 +59,7 @@ func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 	registry := prometheus.WrapRegistererWith(prometheus.Labels{"stream": s.name}, o.Registry)
 	s.metrics = newModelMetrics(registry)
 	s.metrics.use(s.models())
-	if s.begun = make(chan struct{}); len(s.models()) > 0 {
+	if len(s.models()) > 0 {
 		close(s.begun)
 	}
 	s.consumer, err = ingest.New(ingest.Config{
@@ -99,7 +100,7 @@ func (s *stream) consume(ctx context.Context) error {
 // check returns why records are not being read, or nil.
 func (s *stream) check() error {
 	if s.waiting() {
-		return errors.New("there is no model yet; records wait until a first generation is promoted")
+		return httpapi.ErrNoModel
 	}
 	return s.consumer.Check()
 }

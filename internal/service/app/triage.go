@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -35,8 +34,8 @@ func newTriage(ctx context.Context, o *Options, waits bool) (*triage, error) {
 	}
 	t := &triage{store: store, class: c.Predictions.Class, log: o.Logger}
 	set, err := t.load(ctx, nil)
-	if _, missing := os.Stat(c.Models.Store); waits && errors.Is(err, scoring.ErrNoChampion) &&
-		(blobstore.IsURL(c.Models.Store) || missing == nil) { // a folder that is not there is a typing error
+	if waits && errors.Is(err, scoring.ErrNoChampion) {
+		o.Logger.WarnContext(ctx, "the store has no champion yet, notes wait for it", "store", c.Models.Store, "err", err)
 		set, err = &scoring.Set{}, nil
 	}
 	if errors.Is(err, scoring.ErrNoChampion) {

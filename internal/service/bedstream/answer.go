@@ -51,6 +51,9 @@ func (d *Demand) Forecasts(ctx context.Context, q *httpapi.DemandQuery) ([]httpa
 
 // patiently waits for a request until the past has been read.
 func (d *Demand) patiently(ctx context.Context) error {
+	if err := d.begun(); err != nil {
+		return err
+	}
 	waiting, cancel := context.WithTimeoutCause(ctx, patience, errUnread)
 	defer cancel()
 	if d.known(waiting) != nil {

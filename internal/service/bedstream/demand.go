@@ -24,16 +24,18 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/internal/meter"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/models"
 )
 
 // Config configures a Demand.
 type Config struct {
 	Client                        *ingest.Client
-	Predictions, Outcomes, Output string        // KafkaTopics
-	Notes                         string        // KafkaTopic, of which the list of those who wait tells
-	Store                         *models.Store // of the fits
-	Source                        string        // ce_source
+	Predictions, Outcomes, Output string          // KafkaTopics
+	Notes                         string          // KafkaTopic, of which the list of those who wait tells
+	Store                         *models.Store   // of the fits
+	Begun                         <-chan struct{} // closed once a model predicts: before, nobody knows who waits
+	Source                        string          // ce_source
 	// Site names the department in messages. Predictions that name another site are skipped.
 	Site string
 	// Zone and Holidays apply if the store has no fit, as in beds.History.
@@ -87,6 +89,11 @@ type Demand struct {
 func New(c Config) (*Demand, error) {
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Begun == nil {
+		begun := make(chan struct{})
+		close(begun)
+		c.Begun = begun
 	}
 	c.lookEvery = cmp.Or(c.lookEvery, 10*time.Second)
 	f, err := newFits(&c)
@@ -188,8 +195,18 @@ func (d *Demand) follow(ctx context.Context, how *reading, topic string, each fu
 	return err
 }
 
+// begun returns an error until a model predicts.
+func (d *Demand) begun() error {
+	select {
+	case <-d.Begun:
+		return nil
+	default:
+		return httpapi.ErrNoModel
+	}
+}
+
 // known waits until the past has been read, and what else is wanted, or returns the error of ctx.
-func (d *Demand) known(ctx context.Context, more ...chan struct{}) error {
+func (d *Demand) known(ctx context.Context, more ...<-chan struct{}) error {
 	for _, done := range append(more, d.predictions.done, d.outcomes.done, d.looked) {
 		select {
 		case <-done:

@@ -22,7 +22,7 @@ const (
 // Publish publishes forecasts until ctx ends: every five minutes on the clock, and when a mean has moved by half a bed.
 // Scorers publish equal forecasts under equal keys. The error says that the KafkaTopic is missing or cannot be written.
 func (d *Demand) Publish(ctx context.Context) error {
-	if err := d.known(ctx); err != nil {
+	if err := d.known(ctx, d.Begun); err != nil {
 		return ended(ctx, err)
 	}
 	p := &publisher{Demand: d, means: map[string]float64{}, keys: map[string]bool{}}

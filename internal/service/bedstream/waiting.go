@@ -76,6 +76,9 @@ func (d *Demand) ahead(visit string) {
 
 // Waiting implements httpapi.Waiting. The list is at most half a second old.
 func (d *Demand) Waiting(ctx context.Context) (*waitlist.List, error) {
+	if err := d.begun(); err != nil {
+		return nil, err
+	}
 	waiting, cancel := context.WithTimeoutCause(ctx, listPatience, httpapi.ErrNotWhole)
 	defer cancel()
 	if d.known(waiting, d.notes.done) != nil {

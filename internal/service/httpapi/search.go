@@ -88,6 +88,9 @@ func (a *API) ask(q *query, what func(context.Context, Topics) (any, error)) htt
 
 // failed returns the answer to a query that is wrong, or cannot be answered now.
 func (a *API) failed(q *query, err error) http.Handler {
+	if wait := NotKnown(err); wait != nil {
+		return wait
+	}
 	fault, named := errors.AsType[*QueryError](err)
 	switch {
 	case named:

@@ -13,12 +13,23 @@ import (
 
 // Waiting knows who waits.
 type Waiting interface {
-	// Waiting returns who waits now, or an error that wraps ErrNotWhole while the past is still being read.
+	// Waiting returns who waits now, or ErrNoModel, or ErrNotWhole while the past is still being read.
 	Waiting(ctx context.Context) (*waitlist.List, error)
 }
 
-// ErrNotWhole is returned after a start until all who wait are known.
-var ErrNotWhole = errors.New("notes and outcomes of the last days are still being read")
+// Reasons why it is not known who waits.
+var (
+	ErrNoModel  = errors.New("there is no model yet; records wait until a first generation is promoted")
+	ErrNotWhole = errors.New("notes and outcomes of the last days are still being read")
+)
+
+// NotKnown returns the answer while it is not known yet who waits, or nil for other errors.
+func NotKnown(err error) http.Handler {
+	if !errors.Is(err, ErrNoModel) && !errors.Is(err, ErrNotWhole) {
+		return nil
+	}
+	return headed(problem(http.StatusServiceUnavailable, codeUnavailable, err.Error()), "Retry-After", "1")
+}
 
 // Limits of a query of those who wait.
 const (
@@ -90,10 +101,7 @@ func (a *API) waitingList(q *query) http.Handler {
 		return problem(http.StatusNotImplemented, codeNotServed, "this process does not know who waits")
 	}
 	list, err := a.options.Waiting.Waiting(q.Context())
-	switch {
-	case errors.Is(err, ErrNotWhole):
-		return headed(problem(http.StatusServiceUnavailable, codeUnavailable, ErrNotWhole.Error()), "Retry-After", "1")
-	case err != nil:
+	if err != nil {
 		return a.failed(q, err)
 	}
 	found := list.Find(wanted)

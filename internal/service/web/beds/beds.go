@@ -297,12 +297,12 @@ func (h *room) page(r *http.Request) http.Handler {
 		return h.Missing("No ward of that name has forecasts.")
 	case faulty:
 		q.Errors["at"] = frame.Capital(fault.Detail) + "."
+	case errors.Is(err, httpapi.ErrNoModel):
+		data.Failed = "There is no forecast before the first model: who waits is not known."
 	case err != nil:
 		v.Status = http.StatusServiceUnavailable
 		data.Failed = "The forecast could not be made at " + h.Clock(data.now) + ". The log says why."
 		h.failed(r, err)
-	case h.State().NoModel:
-		data.Failed = "There is no forecast before the first model: who waits is not known."
 	default:
 		data.fill(d)
 	}

@@ -26,6 +26,9 @@ func (h *room) csv(r *http.Request) http.Handler {
 		return httpapi.Problem{Status: http.StatusBadRequest, Detail: detail}
 	}
 	d, err := h.of(r.Context(), q)
+	if wait := httpapi.NotKnown(err); wait != nil {
+		return wait
+	}
 	fault, faulty := errors.AsType[*httpapi.QueryError](err)
 	switch {
 	case errors.Is(err, errNoWard):

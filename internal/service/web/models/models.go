@@ -142,7 +142,7 @@ func (data *view) read(ctx context.Context, store *models.Store) error {
 	case errors.Join(damage, err) != nil:
 		data.Damage = "Part of the store is damaged: some files cannot be read. `wardcast models verify` names them."
 	case len(all) == 0 && data.InUse != "":
-		data.Damage = "The model store is not there, or empty. Scoring continues, but a restart would fail."
+		data.Damage = "The model store is not there, or empty. Scoring continues, but after a restart notes would wait."
 	}
 	objections, err := store.Objections(ctx)
 	if err != nil {

@@ -1,7 +1,6 @@
 package waiting
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -22,12 +21,11 @@ func (h *room) csv(r *http.Request) http.Handler {
 		return *wrong
 	}
 	list, err := h.waiting.Waiting(r.Context())
+	if wait := httpapi.NotKnown(err); wait != nil {
+		return wait
+	}
 	if err != nil {
-		p := httpapi.Problem{Status: http.StatusServiceUnavailable}
-		if errors.Is(err, httpapi.ErrNotWhole) {
-			p.Detail = err.Error()
-		}
-		return p
+		return httpapi.Problem{Status: http.StatusServiceUnavailable}
 	}
 	q.Limit, q.Offset = list.Len(), 0
 	out := httpapi.NewSheet("waiting.csv", "Arrived", "Minutes waited", "Complaint", "Age", "Sex", "Acuity", "Site",

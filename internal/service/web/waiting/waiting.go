@@ -118,7 +118,7 @@ func (h *room) answer(r *http.Request, q *waitlist.Query, list *waitlist.List, e
 	v := h.view.View(data)
 	v.Class = "list"
 	switch {
-	case h.State().NoModel:
+	case errors.Is(err, httpapi.ErrNoModel):
 		data.Failed = "Who waits is not known before the first model: their notes wait too."
 	case errors.Is(err, httpapi.ErrNotWhole):
 		v.Status = http.StatusServiceUnavailable
