@@ -229,7 +229,7 @@ func (r *reader) readStep(e event, recorded time.Time) {
 		if !fits(s.Ward) {
 			s.Ward = ""
 		}
-		s.Registered = r.emergency && r.m.Header.Event == "A01"
+		s.Registered = r.config.A01Registers && r.emergency && r.m.Header.Event == "A01"
 	case ends:
 		if !r.emergency { // the end of a stay on a ward, or in a clinic
 			return

@@ -14,9 +14,11 @@ func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	const e, i = "E", "I"
 	home, died, left, inpatient, unknown := "01", "20", "07", "09", "99"
+	registers := func(c *config.Bridge) { c.A01Registers = true }
+	var site func(*config.Bridge)
 	f := func(name string, want []string, all ...message) {
 		t.Helper()
-		b := newBridge(t, nil)
+		b := newBridge(t, site)
 		var got []string
 		recorded := ""
 		for n, m := range all {
@@ -64,8 +66,11 @@ func TestOutcomes(t *testing.T) {
 	f("the end, then an older admission that was cancelled", []string{"discharged final 13"}, a04,
 		m("A03", "5", e, home), m("A11", "4", i), m("A01", "3", i))
 	f("admitted while boarding in an emergency class", []string{"admitted final 11"}, a04, m("A01", "3", e))
+	f("A01 alone", []string{"admitted final 11"}, m("A01", "3", e))
+	site = registers
 	f("registered by A01", []string{"discharged final 11"}, m("A01", "0", e), m("A03", "3", e, home))
 	f("registered by A01, and admitted", []string{"admitted final 11"}, m("A01", "0", e), m("A06", "3", i))
+	f("registered by A04, and admitted", []string{"admitted final 11"}, m("A01", "3", e), a04)
 	// A text of the site.
 	own := newBridge(t, func(c *config.Bridge) { c.Dispositions["AMA"] = msg.Left })
 	if _, outcomes, _ := join(t, own, a04.bytes(), m("A03", "3", e, "Ama").bytes()); len(outcomes) != 1 ||

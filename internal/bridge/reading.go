@@ -68,8 +68,8 @@ type step struct {
 	Decided     int64           `json:"decided"` // when it happened
 	Disposition msg.Disposition `json:"disposition,omitzero"`
 	Ward        string          `json:"ward,omitzero"`
-	// Registered counts only if another message registered the visit as an emergency: some systems register emergency
-	// visits by the event that means an admission elsewhere.
+	// Registered counts only if another message registered the visit as an emergency: this one may register it
+	// (bridge.a01_registers).
 	Registered bool `json:"registered,omitzero"`
 }
 

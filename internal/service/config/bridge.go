@@ -22,10 +22,12 @@ type Bridge struct {
 	// EmergencyClasses are the values of PV1-2 of emergency visits; others are left out. Empty: all are emergency
 	// visits.
 	EmergencyClasses []string `yaml:"emergency_classes"`
-	NoteCodes        []string `yaml:"note_codes"`      // of a note's text, in OBX-3, OBR-4 or TXA-2
-	ComplaintCodes   []string `yaml:"complaint_codes"` // in OBX-3
-	AgeCodes         []string `yaml:"age_codes"`
-	Acuity           Acuity   `yaml:"acuity"`
+	// A01Registers says that an A01 of an emergency class begins a visit. It means an admission only after an A04.
+	A01Registers   bool     `yaml:"a01_registers"`
+	NoteCodes      []string `yaml:"note_codes"`      // of a note's text, in OBX-3, OBR-4 or TXA-2
+	ComplaintCodes []string `yaml:"complaint_codes"` // in OBX-3
+	AgeCodes       []string `yaml:"age_codes"`
+	Acuity         Acuity   `yaml:"acuity"`
 	// Vitals are the codes of each vital sign (msg.VitalNames). Those of a name in the file replace its defaults.
 	Vitals map[string][]string `yaml:"vitals"`
 	// Dispositions are those of PV1-36. The file adds to the defaults; "" takes one away.
