@@ -64,6 +64,8 @@ func Parse(data []byte) (Resource, error) {
 		r = &Encounter{}
 	case "Observation":
 		r = &Observation{}
+	case "OperationOutcome":
+		r = &OperationOutcome{}
 	case "Parameters", "SubscriptionStatus":
 		r = &Notification{}
 	case "Patient":
@@ -244,6 +246,24 @@ type Condition struct {
 	Head
 
 	Code Concept `json:"code"`
+}
+
+// OperationOutcome says what went wrong.
+type OperationOutcome struct {
+	Head
+
+	Issue []struct {
+		Severity string `json:"severity"`
+		Code     string `json:"code"`
+	} `json:"issue"`
+}
+
+// IssueCodes returns the codes of issues, of R4 and R5.
+func IssueCodes() []string {
+	return strings.Fields(`invalid structure required value invariant security login unknown expired forbidden suppressed
+		processing not-supported duplicate multiple-matches not-found deleted too-long code-invalid extension too-costly
+		business-rule conflict limited-filter transient lock-error no-store exception timeout incomplete throttled
+		informational success`)
 }
 
 // Identifier is a number of a patient or a visit.

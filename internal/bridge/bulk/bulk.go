@@ -50,7 +50,8 @@ type Counts struct {
 	Notes      int `json:"notes"`
 	Outcomes   int `json:"outcomes"`
 	// LeftOut counts by cause: visits of other_class, no_text, no_complaint, no_outcome (whose note is written) and
-	// deleted, and the resources and messages of this run that could not be used, by their reason.
+	// deleted, and the resources and messages of this run that could not be used, by their reason, or that the server
+	// could not export, by its code.
 	LeftOut map[string]int `json:"left_out"`
 }
 
@@ -60,6 +61,8 @@ const (
 	otherMessage = "other_message" // of a kind that the bridge does not read
 	noOutcome    = "no_outcome"
 	deleted      = "deleted"
+	exportPrefix = "export_" // before the code of what the server could not export
+	exportOther  = exportPrefix + "other"
 )
 
 // causes are the causes of what a note lacks.
@@ -89,6 +92,8 @@ type run struct {
 	bridge   *bridge.Bridge
 	readings []bridge.Reading
 	leftOut  map[string]int
+	// incomplete says that the server could not export everything.
+	incomplete bool
 }
 
 // Run reads, writes notes.jsonl and outcomes.jsonl, and returns what they hold.
@@ -133,7 +138,7 @@ func Run(ctx context.Context, o Options) (*Counts, error) {
 	for _, reference := range from.deleted {
 		r.delete(reference)
 	}
-	if o.Server != "" {
+	if o.Server != "" && !r.incomplete { // otherwise the next export is asked for what is missing too
 		r.Since[o.Server] = from.time
 	}
 	counts := r.count()
@@ -225,7 +230,10 @@ type source struct {
 // file is a file of one kind: a type of resource, or messages.
 type file struct{ path, kind string }
 
-const messages = "HL7"
+const (
+	messages = "HL7"
+	problems = "OperationOutcome" // of the export itself
+)
 
 // kinds are the types of resources in the order in which they are read: what others refer to comes first.
 var kinds = []string{"Patient", "Condition", "Encounter", "Observation", "DocumentReference", messages}
@@ -336,6 +344,8 @@ func (r *run) read(ctx context.Context, from source) error {
 					func(one fhir.Resource) bool { r.bridge.Refer(r.References, one, ""); return true })
 			case !refer && slices.Contains([]string{"Encounter", "Observation", "DocumentReference"}, f.kind):
 				err = r.lines(f.path, r.resource)
+			case !refer && f.kind == problems:
+				err = r.lines(f.path, r.problem)
 			}
 			if err != nil {
 				return err
@@ -366,6 +376,25 @@ func (r *run) resource(one fhir.Resource) bool {
 		r.Documents[r.bridge.Hash(fhir.Of(one).Reference())] = reading.Visit()
 	}
 	r.take(reading, err)
+	return true
+}
+
+// problem counts what the server could not export.
+func (r *run) problem(one fhir.Resource) bool {
+	o, is := one.(*fhir.OperationOutcome)
+	if !is {
+		return true
+	}
+	for _, i := range o.Issue {
+		cause := exportOther
+		if slices.Contains(fhir.IssueCodes(), i.Code) {
+			cause = exportPrefix + strings.ReplaceAll(i.Code, "-", "_")
+		}
+		if i.Severity != "information" && i.Severity != "success" {
+			r.leftOut[cause]++
+			r.incomplete = true
+		}
+	}
 	return true
 }
 

@@ -20,6 +20,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -121,12 +122,16 @@ func manifest(t *testing.T, lines map[string]string, deleted ...string) string {
 		write(t, dir, name, `{"resourceType":"Bundle","entry":[{"request":{"method":"DELETE","url":"`+reference+`"}}]}`)
 		gone = append(gone, map[string]string{"type": "Bundle", "url": filepath.Join(dir, name)})
 	}
-	m["output"], m["deleted"] = output, gone
-	data, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
+	m["output"], m["link"] = output, []map[string]string{{"relation": "next", "url": "more.json"}}
+	for name, page := range map[string]any{
+		"manifest.json": m, "more.json": map[string]any{"output": []string{}, "deleted": gone},
+	} {
+		data, err := json.Marshal(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, name, string(data))
 	}
-	write(t, dir, "manifest.json", string(data))
 	return filepath.Join(dir, "manifest.json")
 }
 
@@ -309,6 +314,10 @@ func TestFolder(t *testing.T) {
 func TestServer(t *testing.T) {
 	t.Parallel()
 	lines := exported(visit("1", "fell at home", "home"))
+	const problems = "OperationOutcome"
+	lines[problems] = `{"resourceType":"OperationOutcome","issue":[{"severity":"error","code":"not-found"},
+		{"severity":"fatal","code":"ZZcode"},{"severity":"information","code":"informational"}]}`
+	lines[problems] = line(lines[problems]) + line(lines[problems]) + "{ZZ"
 	var kicks, polls, ended atomic.Int32
 	var fails atomic.Bool
 	fails.Store(true)
@@ -331,16 +340,30 @@ func TestServer(t *testing.T) {
 	})
 	mux.HandleFunc("DELETE /status/1",
 		func(w http.ResponseWriter, _ *http.Request) { ended.Add(1); w.WriteHeader(http.StatusAccepted) })
-	mux.HandleFunc("GET /status/1", func(w http.ResponseWriter, _ *http.Request) {
-		if w.Header().Set("Retry-After", "0"); polls.Add(1) < 3 {
-			w.WriteHeader([]int{0, http.StatusAccepted, http.StatusTooManyRequests}[polls.Load()])
+	mux.HandleFunc("GET /status/1", func(w http.ResponseWriter, r *http.Request) {
+		if w.Header().Set("Retry-After", "0"); polls.Add(1) < 3 || polls.Load() == 4 {
+			w.WriteHeader([]int{0, http.StatusAccepted, http.StatusTooManyRequests, 0, http.StatusAccepted}[polls.Load()])
 			return
 		}
+		// Encounters and what went wrong are on the second page.
+		m := map[string]any{"transactionTime": "2026-11-21T00:00:00Z", "output": []string{}}
 		var output []map[string]string
-		for name := range lines {
-			output = append(output, map[string]string{"type": name, "url": server.URL + "/files/" + name})
+		second := r.URL.Query().Has("page")
+		for _, name := range slices.Sorted(maps.Keys(lines)) {
+			item := map[string]string{"type": name, "url": server.URL + "/files/" + name}
+			switch {
+			case name == problems:
+				if second {
+					m["error"] = []any{item}
+				}
+			case second == (name == "Encounter"):
+				output = append(output, item)
+			}
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"transactionTime": "2026-11-21T00:00:00Z", "output": output})
+		if m["output"] = output; !second {
+			m["link"] = []map[string]string{{"relation": "next", "url": "/status/1?page=2"}}
+		}
+		_ = json.NewEncoder(w).Encode(m)
 	})
 	var downloads atomic.Int32
 	mux.HandleFunc("GET /files/{name}", func(w http.ResponseWriter, r *http.Request) {
@@ -377,13 +400,17 @@ func TestServer(t *testing.T) {
 	}
 	fails.Store(false)
 	c, _, _ := read(t, o)
-	want(t, "the second run", c, 1, 1, 1, map[string]int{})
-	if kicks.Load() != 1 || polls.Load() != 3 || downloads.Load() != 5 || ended.Load() != 1 || since.Load() != "" {
+	want(t, "the second run", c, 1, 1, 1, map[string]int{"export_not_found": 2, "export_other": 2, "not_json": 1})
+	if kicks.Load() != 1 || polls.Load() != 5 || downloads.Load() != 6 || ended.Load() != 1 || since.Load() != "" {
 		t.Errorf("%d exports, %d polls, %d downloads, %d ended", kicks.Load(), polls.Load(),
 			downloads.Load(), ended.Load())
 	}
 	if _, err := os.Stat(filepath.Join(o.Out, ".export")); !os.IsNotExist(err) {
 		t.Errorf("downloads stay: %v", err)
+	}
+	lines[problems] = ""
+	if read(t, o); since.Load() != "" {
+		t.Errorf("the export after one with errors is since %q", since.Load())
 	}
 	if read(t, o); since.Load() != "2026-11-21T00:00:00Z" {
 		t.Errorf("the next export since %q", since.Load())

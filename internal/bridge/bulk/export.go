@@ -1,8 +1,11 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,6 +58,21 @@ type manifest struct {
 	RequiresAccessToken bool     `json:"requiresAccessToken"`
 	Output              []output `json:"output"`
 	Deleted             []output `json:"deleted"`
+	Error               []output `json:"error"`
+	Link                []struct {
+		Relation string `json:"relation"`
+		URL      string `json:"url"`
+	} `json:"link"`
+}
+
+// next returns the address of the next page, or "".
+func (m *manifest) next() string {
+	for _, l := range m.Link {
+		if l.Relation == "next" {
+			return l.URL
+		}
+	}
+	return ""
 }
 
 type output struct {
@@ -62,15 +80,15 @@ type output struct {
 	URL  string `json:"url"`
 }
 
-// Names of files in dir.
-const (
-	statusFile   = "status"
-	manifestFile = "manifest.json"
-)
+// statusFile, in dir, holds the URL of the request's status.
+const statusFile = "status"
 
 // open reads a manifest of files or URLs.
 func (x *export) open(ctx context.Context) (source, error) {
 	data, err := os.ReadFile(x.Manifest)
+	if err == nil {
+		err = os.MkdirAll(x.dir, 0o700)
+	}
 	if err != nil {
 		return source{}, fmt.Errorf("reading the manifest: %w", err)
 	}
@@ -92,14 +110,9 @@ func (x *export) request(ctx context.Context) (source, error) {
 	if err != nil {
 		return source{}, fmt.Errorf("requesting the export: %w", err)
 	}
-	data, err := os.ReadFile(filepath.Join(x.dir, manifestFile))
-	if errors.Is(err, os.ErrNotExist) {
-		if data, err = x.await(ctx); err == nil {
-			err = os.WriteFile(filepath.Join(x.dir, manifestFile), data, 0o600)
-		}
-	}
+	data, err := x.page(ctx, x.status)
 	if err != nil {
-		return source{}, fmt.Errorf("waiting for the export: %w", err)
+		return source{}, err
 	}
 	return x.fetch(ctx, data, x.Out)
 }
@@ -130,10 +143,31 @@ const (
 	longPause  = time.Minute
 )
 
-// await polls until the export is finished and returns its manifest.
-func (x *export) await(ctx context.Context) ([]byte, error) {
+// page returns a page of the manifest, and keeps it for a run that goes on.
+func (x *export) page(ctx context.Context, address string) ([]byte, error) {
+	path := x.path(address) + ".json"
+	data, err := os.ReadFile(path) //nolint:gosec // in our folder
+	if errors.Is(err, os.ErrNotExist) {
+		if data, err = x.await(ctx, address); err == nil {
+			err = os.WriteFile(path, data, 0o600)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("waiting for the export: %w", err)
+	}
+	return data, nil
+}
+
+// path returns where a file of this address is kept, without its ending.
+func (x *export) path(address string) string {
+	sum := sha256.Sum256([]byte(address))
+	return filepath.Join(x.dir, hex.EncodeToString(sum[:8]))
+}
+
+// await polls until the export is finished and returns a page of its manifest.
+func (x *export) await(ctx context.Context, address string) ([]byte, error) {
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
-		res, err := x.do(ctx, http.MethodGet, x.status, true)
+		res, err := x.do(ctx, http.MethodGet, address, true)
 		if err != nil {
 			return nil, err
 		}
@@ -173,19 +207,21 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // fetch downloads the files of a manifest that are not here yet. Those of other types than are read are left.
 func (x *export) fetch(ctx context.Context, data []byte, dir string) (from source, err error) {
-	var m manifest
-	if json.Unmarshal(data, &m) != nil || m.Output == nil {
-		return from, errors.New("the manifest is not the answer of a finished export: it has no output")
+	m, err := x.pages(ctx, data, dir)
+	if err != nil {
+		return from, err
 	}
 	from.time, x.login = m.TransactionTime, m.RequiresAccessToken
-	all := append(slices.Clone(m.Output), m.Deleted...)
+	all := slices.Concat(m.Output, m.Deleted, m.Error)
 	for i, o := range all {
 		gone := i >= len(m.Output)
-		if !gone && !slices.Contains(kinds, o.Type) {
+		if i >= len(m.Output)+len(m.Deleted) {
+			gone, o.Type = false, problems
+		} else if !gone && !slices.Contains(kinds, o.Type) {
 			continue
 		}
 		x.Progress("downloading", i, len(all))
-		path, err := x.download(ctx, o.URL, fmt.Sprintf("%04d", i), dir)
+		path, err := x.download(ctx, o.URL, dir)
 		if err != nil {
 			return from, fmt.Errorf("file %d of the export, of %s: %w", i+1, o.Type, err)
 		}
@@ -198,29 +234,67 @@ func (x *export) fetch(ctx context.Context, data []byte, dir string) (from sourc
 	return from, nil
 }
 
+// pages returns a manifest with its further pages, which may come while the export goes on.
+func (x *export) pages(ctx context.Context, data []byte, dir string) (m manifest, err error) {
+	for read := map[string]bool{}; ; {
+		var page manifest
+		if json.Unmarshal(data, &page) != nil || page.Output == nil {
+			return m, errors.New("the manifest is not the answer of a finished export: it has no output")
+		}
+		m.TransactionTime = cmp.Or(m.TransactionTime, page.TransactionTime)
+		m.RequiresAccessToken = m.RequiresAccessToken || page.RequiresAccessToken
+		m.Output, m.Deleted = append(m.Output, page.Output...), append(m.Deleted, page.Deleted...)
+		m.Error = append(m.Error, page.Error...)
+		next := page.next()
+		if next == "" {
+			return m, nil
+		}
+		if read[next] {
+			return m, errors.New("a page of the manifest names one before it as the next")
+		}
+		read[next] = true
+		if x.status == "" && !strings.HasPrefix(next, "http") {
+			data, err = os.ReadFile(local(next, dir))
+		} else {
+			base, _ := url.Parse(x.status) // it was one before; "" for a manifest that is a file
+			at, bad := base.Parse(next)
+			if bad != nil {
+				return m, errors.New("the address of the manifest's next page cannot be read")
+			}
+			data, err = x.page(ctx, at.String())
+		}
+		if err != nil {
+			return m, fmt.Errorf("reading the manifest's next page: %w", err)
+		}
+	}
+}
+
+// local returns the path of a file that a manifest names.
+func local(from, dir string) string {
+	if u, err := url.Parse(from); err == nil && u.Scheme == "file" {
+		return u.Path
+	}
+	if path := filepath.FromSlash(from); filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, filepath.FromSlash(from))
+}
+
 // download returns the path of a file of an export, and downloads it unless it is one already.
-func (x *export) download(ctx context.Context, from, name, dir string) (path string, err error) {
+func (x *export) download(ctx context.Context, from, dir string) (path string, err error) {
 	u, err := url.Parse(from)
 	switch {
 	case err != nil:
 		return "", errors.New("its address cannot be read")
-	case u.Scheme == "file":
-		return u.Path, nil
 	case u.Scheme != "http" && u.Scheme != "https":
-		if path = filepath.FromSlash(from); !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
-		}
-		return path, nil
+		return local(from, dir), nil
 	}
-	path = filepath.Join(x.dir, name+".ndjson")
+	path = x.path(from) + ".ndjson"
 	if strings.HasSuffix(u.Path, ".gz") {
 		path += ".gz"
 	}
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
-	}
-	if err := os.MkdirAll(x.dir, 0o700); err != nil {
-		return "", err
 	}
 	res, err := x.do(ctx, http.MethodGet, from, x.login)
 	if err != nil {
