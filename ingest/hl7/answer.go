@@ -1,6 +1,7 @@
 package hl7
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,9 +22,11 @@ const (
 type Answer struct {
 	Code   Code
 	Reason string // why not Accepted: a fixed text that quotes nothing
-	Where  Error  // the place, if one is known
-	ID     string // MSH-10 of the acknowledgement
-	Time   time.Time
+	// Condition is the number in HL7's table 0357 (ERR-3) of what is wrong; 0 is InternalError.
+	Condition int
+	Where     Error  // the place, if one is known
+	ID        string // MSH-10 of the acknowledgement
+	Time      time.Time
 }
 
 // standard are the separators of messages that answer nothing readable.
@@ -32,9 +35,21 @@ var standard = Separators{'|', '^', '~', '\\', '&'}
 // Standard returns the separators that the standard recommends.
 func Standard() Separators { return standard }
 
-// errorCodes are those of HL7 table 0357.
-var errorCodes = map[Code]string{
-	Failed: "207^Application error^HL70357", Rejected: "200^Unsupported message type^HL70357",
+// What may be wrong with a message, in HL7's table 0357.
+const (
+	SegmentSequence    = 100 // segments are missing, or are not those expected
+	FieldMissing       = 101
+	DataType           = 102
+	ValueNotFound      = 103 // in its table
+	UnsupportedType    = 200
+	UnsupportedVersion = 203
+	InternalError      = 207
+)
+
+var conditions = map[int]string{
+	SegmentSequence: "Segment sequence error", FieldMissing: "Required field missing", DataType: "Data type error",
+	ValueNotFound: "Table value not found", UnsupportedType: "Unsupported message type",
+	UnsupportedVersion: "Unsupported version id", InternalError: "Application internal error",
 }
 
 // Acknowledge returns the acknowledgement of the message with this header, with its separators and version. MSA-2 is
@@ -74,12 +89,13 @@ func (h *Header) Acknowledge(a Answer) []byte {
 	if a.Code != Accepted {
 		place := ""
 		if a.Where.Segment != "" {
-			place = a.Where.Segment + string(s.Component) + "1"
+			place = a.Where.Segment + string(s.Component) + strconv.Itoa(max(1, a.Where.Sequence))
 			if a.Where.Field > 0 {
 				place += string(s.Component) + strconv.Itoa(a.Where.Field)
 			}
 		}
-		code := strings.ReplaceAll(errorCodes[a.Code], "^", string(s.Component))
+		condition := cmp.Or(a.Condition, InternalError)
+		code := strings.Join([]string{strconv.Itoa(condition), conditions[condition], "HL70357"}, string(s.Component))
 		if version >= "2.5" {
 			line("ERR", "", place, code, "E", "", "", "", a.Reason)
 		} else {

@@ -25,12 +25,14 @@ const (
 	TooManyFields       Reason = "too_many_fields"       // a segment has more than MaxFields
 	UnknownCharacterSet Reason = "unknown_character_set" // MSH-18 names one that is not supported
 	InvalidCharacters   Reason = "invalid_characters"    // bytes that do not exist in the character set
+	SeveralMessages     Reason = "several_messages"      // a second MSH: its segments would count as the first one's
 )
 
 // Reasons returns all reasons.
 func Reasons() []Reason {
 	return []Reason{
 		NotHL7, BadSeparators, TooLarge, TooManySegments, TooManyFields, UnknownCharacterSet, InvalidCharacters,
+		SeveralMessages,
 	}
 }
 
@@ -40,6 +42,7 @@ type Error struct {
 	Position int    // of the segment in the message, from 1; 0 if it is about the whole message
 	Segment  string // its name, or ""
 	Field    int    // from 1; 0 if it is about the whole segment
+	Sequence int    // of the segment among those of its name, from 1; 0 if that is unknown
 }
 
 func (e *Error) Error() string { return string(e.Reason) }
@@ -210,6 +213,9 @@ func (m *Message) split(text string) (segments []Segment, err error) {
 		if len(segments) == MaxSegments {
 			return nil, &Error{Reason: TooManySegments, Position: MaxSegments + 1}
 		}
+		if name := line[:len(header)]; name == header && len(segments) > 0 {
+			return nil, &Error{Reason: SeveralMessages, Position: len(segments) + 1, Segment: name, Sequence: 2}
+		}
 		segments = append(segments, Segment{
 			Name: line[:len(header)], Position: len(segments) + 1, text: line, from: from, message: m,
 		})
@@ -257,6 +263,16 @@ type Segment struct {
 	text     string // from the name on
 	from     int    // where it begins in the text of the message
 	message  *Message
+}
+
+// Sequence returns which of the message's segments of its name this is, from 1; 0 if the message does not have it.
+func (s Segment) Sequence() (n int) {
+	for _, other := range s.message.segments[:s.Position] {
+		if other.Name == s.Name {
+			n++
+		}
+	}
+	return n
 }
 
 // Field returns the field of a number, from 1, as the standard counts: MSH-1 is the separator.

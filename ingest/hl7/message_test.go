@@ -75,6 +75,7 @@ func TestRefused(t *testing.T) {
 	f("", hl7.Error{Reason: hl7.NotHL7})
 	f("MSH", hl7.Error{Reason: hl7.NotHL7})
 	f("PID|1||M1\r", hl7.Error{Reason: hl7.NotHL7})
+	f(head+"PID|1||M1\r"+head+"PID|1||M2\r", hl7.Error{Reason: hl7.SeveralMessages, Position: 3, Segment: "MSH", Sequence: 2})
 	f(strings.Replace(head, "MSH|", "MSHa", 1), at(hl7.BadSeparators, 2))
 	f(strings.Replace(head, `^~\&`, `^^\&`, 1), at(hl7.BadSeparators, 2))
 	f(strings.Replace(head, `^~\&`, `^~A&`, 1), at(hl7.BadSeparators, 2))
@@ -292,21 +293,22 @@ func TestAcknowledge(t *testing.T) {
 		}
 	}
 	missing := hl7.Answer{
-		Code: hl7.Failed, Reason: "missing_visit", Where: hl7.Error{Position: 4, Segment: "PV1", Field: 19},
+		Code: hl7.Failed, Reason: "missing_visit", Condition: 101,
+		Where: hl7.Error{Position: 4, Segment: "PV1", Field: 19, Sequence: 2},
 	}
 	f(head, hl7.Answer{Code: hl7.Accepted},
 		"MSH|^~\\&|WARD|ED|APP|HOSP|20261120081502+0000||ACK^A04^ACK|7|P|2.5.1||||||UNICODE UTF-8\rMSA|AA|C1\r")
 	f(head, missing,
 		"MSH|^~\\&|WARD|ED|APP|HOSP|20261120081502+0000||ACK^A04^ACK|7|P|2.5.1||||||UNICODE UTF-8\r"+
-			"MSA|AE|C1|missing_visit\rERR||PV1^1^19|207^Application error^HL70357|E||||missing_visit\r")
+			"MSA|AE|C1|missing_visit\rERR||PV1^2^19|101^Required field missing^HL70357|E||||missing_visit\r")
 	f("MSH#@!$*#A#B#C#D#2026##ADT@A04#C@1#D#2.3\r", missing,
-		"MSH#@!$*#C#D#A#B#20261120081502+0000##ACK@A04#7#D#2.3\rMSA#AE#C@1#missing_visit\rERR#PV1@1@19\r")
-	f(strings.Replace(head, "2.5.1", "9.9", 1), hl7.Answer{Code: hl7.Rejected, Reason: "wrong_version"},
+		"MSH#@!$*#C#D#A#B#20261120081502+0000##ACK@A04#7#D#2.3\rMSA#AE#C@1#missing_visit\rERR#PV1@2@19\r")
+	f(strings.Replace(head, "2.5.1", "9.9", 1), hl7.Answer{Code: hl7.Rejected, Reason: "wrong_version", Condition: 203},
 		"MSH|^~\\&|WARD|ED|APP|HOSP|20261120081502+0000||ACK^A04^ACK|7|P|2.5.1||||||UNICODE UTF-8\r"+
-			"MSA|AR|C1|wrong_version\rERR|||200^Unsupported message type^HL70357|E||||wrong_version\r")
+			"MSA|AR|C1|wrong_version\rERR|||203^Unsupported version id^HL70357|E||||wrong_version\r")
 	f("hello", hl7.Answer{Code: hl7.Failed, Reason: "not_hl7"},
 		"MSH|^~\\&|||||20261120081502+0000||ACK|7|P|2.5.1\rMSA|AE||not_hl7\r"+
-			"ERR|||207^Application error^HL70357|E||||not_hl7\r")
+			"ERR|||207^Application internal error^HL70357|E||||not_hl7\r")
 	for _, wrong := range []string{"", head, head + "MSA"} {
 		code, _, err := hl7.ReadAcknowledgement([]byte(wrong))
 		if (err == nil) != (wrong == head+"MSA") || code != "" {

@@ -345,6 +345,22 @@ func TestRefusals(t *testing.T) {
 		bridge.MissingPatient, "PID-3")
 	f("a merge with nobody", message{event: "A40", old: `""`}.bytes(), hl7.Failed, bridge.MissingPatient, "MRG-1")
 	f("a merge without MRG", message{event: "A40"}.bytes(), hl7.Failed, bridge.MissingSegment, "MRG")
+	other := seg("PID", map[int]string{3: "M2"}) + seg("PV1", map[int]string{2: "E", 19: "V2"})
+	report := message{kind: "ORU", event: "R01", obx: []string{fell}}
+	f("two messages", slices.Concat(report.bytes(), a04.bytes()), hl7.Failed, "several_messages", "MSH")
+	f("two patients", append(report.bytes(), other...), hl7.Failed, bridge.SeveralPatients, "PID-3")
+	f("two visits", append(report.bytes(), seg("PV1", map[int]string{2: "E", 19: "V2"})...), hl7.Failed,
+		bridge.SeveralPatients, "PV1-19")
+	f("two accounts", append(message{event: "A04", pid: map[int]string{18: "1"}}.bytes(),
+		seg("PID", map[int]string{3: "M1", 18: "2"})...), hl7.Failed, bridge.SeveralPatients, "PID-18",
+		func(c *config.Bridge) { c.Visit = "PID-18" })
+	join(t, newBridge(t, nil), append(report.bytes(), seg("PID", map[int]string{3: "M1"})...)) // the same one again
+	_, _, err := newBridge(t, nil).ReadHL7(append(report.bytes(), other...))
+	if got, _ := errors.AsType[*bridge.Refusal](err); got.Where.Sequence != 2 || got.Condition() != hl7.SegmentSequence {
+		t.Errorf("the second patient is refused as %+v", got)
+	}
+	f("two merges", append(message{event: "A40", old: "M0"}.bytes(), other...), hl7.Failed, bridge.SeveralPatients,
+		"PID-3")
 	f("a long text", message{event: "A04", obx: []string{"54094-8|" + strings.Repeat("x", msg.MaxText+1)}}.bytes(),
 		hl7.Failed, bridge.TooLongText, "OBX-5")
 	f("a long complaint", message{event: "A04", obx: []string{"8661-1|" + strings.Repeat("x", msg.MaxField+1)}}.bytes(),

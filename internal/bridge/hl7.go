@@ -87,7 +87,9 @@ type reader struct {
 }
 
 func (r *reader) refuse(reason string, s hl7.Segment, name string, field int) error {
-	return &Refusal{hl7.Failed, reason, hl7.Error{Position: s.Position, Segment: name, Field: field}}
+	return &Refusal{hl7.Failed, reason, hl7.Error{
+		Position: s.Position, Segment: name, Field: field, Sequence: s.Sequence(),
+	}}
 }
 
 // read reads a message that was parsed; data are its bytes.
@@ -116,6 +118,17 @@ func (r *reader) read(data []byte) error {
 	r.at = r.time(msh.Field(7), evn.Field(2))
 	r.numbers[1] = patientNumber(pid)
 	r.patient = r.key.hash(patientPrefix, r.config.Site, r.numbers[1])
+	name, field, _ := strings.Cut(r.config.Visit, "-")
+	n, _ := strconv.Atoi(field) // the configuration was checked
+	holder := r.m.First(name)
+	for _, s := range r.m.Segments() {
+		if s.Name == "PID" && patientNumber(s) != r.numbers[1] {
+			return r.refuse(SeveralPatients, s, s.Name, 3)
+		}
+		if s.Name == name && identifier(s.Field(n)) != identifier(holder.Field(n)) {
+			return r.refuse(SeveralPatients, s, name, n)
+		}
+	}
 	if e.merge {
 		mrg := r.m.First("MRG")
 		old := r.key.hash(patientPrefix, r.config.Site, identifier(mrg.Field(1)))
@@ -130,10 +143,7 @@ func (r *reader) read(data []byte) error {
 		r.merged = old
 		return nil
 	}
-	name, field, _ := strings.Cut(r.config.Visit, "-")
-	holder := r.m.First(name)
-	n, _ := strconv.Atoi(field) // the configuration was checked
-	r.numbers[0] = strings.TrimSpace(holder.Field(n).Component(1).String())
+	r.numbers[0] = identifier(holder.Field(n))
 	r.visit = r.key.hash(visitPrefix, r.config.Site, r.numbers[0])
 	switch {
 	case holder.Position == 0:

@@ -81,6 +81,9 @@ const (
 	MissingVisit   = "missing_visit"   // the field that names the visit is empty
 	MissingPatient = "missing_patient" // of a merge
 	MissingControl = "missing_control" // MSH-10 is empty
+	// SeveralPatients refuses a message with segments of more than one patient or visit: one's values would count as
+	// the other's.
+	SeveralPatients = "several_patients"
 	TooLongText    = "text_too_large"  // for a note
 	NoServer       = "no_server"       // resources are named, and there is no bridge.fhir.server to fetch them from
 )
@@ -88,7 +91,8 @@ const (
 // Reasons returns all reasons of refusal.
 func Reasons() []string {
 	all := []string{
-		WrongType, WrongVersion, MissingSegment, MissingVisit, MissingPatient, MissingControl, TooLongText, NoServer,
+		WrongType, WrongVersion, MissingSegment, MissingVisit, MissingPatient, MissingControl, SeveralPatients,
+		TooLongText, NoServer,
 	}
 	for _, err := range fhir.Errors() {
 		all = append(all, err.Error())
@@ -108,6 +112,25 @@ type Refusal struct {
 }
 
 func (r *Refusal) Error() string { return r.Reason }
+
+// Condition is the number of what is wrong in HL7's table 0357.
+func (r *Refusal) Condition() int {
+	switch r.Reason {
+	case WrongType:
+		return hl7.UnsupportedType
+	case WrongVersion:
+		return hl7.UnsupportedVersion
+	case MissingSegment, SeveralPatients, string(hl7.SeveralMessages), string(hl7.NotHL7):
+		return hl7.SegmentSequence
+	case MissingVisit, MissingPatient, MissingControl:
+		return hl7.FieldMissing
+	case string(hl7.UnknownCharacterSet):
+		return hl7.ValueNotFound
+	case TooLongText, string(hl7.InvalidCharacters), string(hl7.BadSeparators):
+		return hl7.DataType
+	}
+	return hl7.InternalError // it is larger than this bridge takes, or the bridge failed
+}
 
 // Place names the segment and the field of the fault, as in PV1-19, or is "".
 func (r *Refusal) Place() string {

@@ -41,7 +41,7 @@ func (p *process) answer(ctx context.Context, data []byte, tooLarge bool) []byte
 	}
 	code, a := hl7.Accepted, hl7.Answer{ID: nextID(), Time: time.Now()}
 	if refusal != nil {
-		code, a.Reason, a.Where = refusal.Code, refusal.Reason, refusal.Where
+		code, a.Reason, a.Condition, a.Where = refusal.Code, refusal.Reason, refusal.Condition(), refusal.Where
 	}
 	a.Code = code
 	if e == nil || !acknowledged(ctx, e) {
