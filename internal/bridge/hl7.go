@@ -176,10 +176,11 @@ func digest(data []byte, h *hl7.Header) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// time returns the first of these values that is a time, or the zero time.
+// time returns the first of these values that is a time, or the zero time. A date alone is none: its midnight would be
+// before what happened that day.
 func (r *reader) time(values ...hl7.Value) time.Time {
 	for _, v := range values {
-		if t, _, ok := v.Time(r.zone); ok {
+		if t, digits, ok := v.Time(r.zone); ok && digits >= len("YYYYMMDDHH") {
 			return t
 		}
 	}
@@ -259,20 +260,32 @@ const (
 	UnusedNumber      = "number"      // not a number where one is expected
 	UnusedUnit        = "unit"        // unknown
 	UnusedAcuity      = "acuity"      // not in bridge.acuity
-	UnusedTime        = "time"        // not a time
+	UnusedTime        = "time"        // not a time, or a date alone
+	UnusedText        = "text"        // a document that is no text, such as PDF or RTF
+	UnusedSex         = "sex"         // not in sexCodes
 )
 
 // UnusedValues returns all of them.
 func UnusedValues() []string {
-	return []string{UnusedDisposition, UnusedNumber, UnusedUnit, UnusedAcuity, UnusedTime}
+	return []string{
+		UnusedDisposition, UnusedNumber, UnusedUnit, UnusedAcuity, UnusedTime, UnusedText, UnusedSex,
+	}
 }
 
 func (r *reader) unusable(what string) { r.unused = append(r.unused, what) }
 
+// sexCodes are those of PID-8 in table 0001, and of the ISO standard 5218, as senders write them; "" is unknown.
+var sexCodes = map[string]string{
+	"F": "F", "FEMALE": "F", "2": "F", "M": "M", "MALE": "M", "1": "M", "O": "O", "OTHER": "O",
+	"": "", "U": "", "UNKNOWN": "", "A": "", "N": "", "0": "", "9": "",
+}
+
 // readPatient reads sex, arrival, and the age by the date of birth.
 func (r *reader) readPatient(e event, pid, pv1 hl7.Segment, recorded time.Time) {
-	if sex := strings.ToUpper(strings.TrimSpace(pid.Field(8).Component(1).String())); slices.Contains(
-		[]string{"F", "M", "O"}, sex) {
+	switch sex, known := sexCodes[strings.ToUpper(identifier(pid.Field(8)))]; {
+	case !known:
+		r.unusable(UnusedSex)
+	case sex != "":
 		r.values = append(r.values, value{name: "sex", text: sex})
 	}
 	if !r.emergency {

@@ -1,9 +1,11 @@
 package bridge
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
+	"github.com/wardcast/wardcast/ingest/fhir"
 	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/ingest/msg"
 )
@@ -35,7 +37,8 @@ func (r *reader) readObservations() error {
 		}
 		name := r.fields[code(s.Field(3))]
 		content := s.Field(5)
-		if name == fieldUnknown && ordered && slices.Contains([]string{"", "TX", "FT", "ST"}, s.Field(2).String()) {
+		kind := s.Field(2).String()
+		if name == fieldUnknown && ordered && slices.Contains([]string{"", "TX", "FT", "ST", "ED", "RP"}, kind) {
 			name = textField
 		}
 		if name == fieldUnknown {
@@ -50,9 +53,21 @@ func (r *reader) readObservations() error {
 		case content.Empty():
 			continue
 		}
+		if name == complaintField && (kind == "ED" || kind == "RP") {
+			r.unusable(UnusedText)
+			continue
+		}
 		if name == textField {
 			for v := range content.Repetitions() {
-				lines.WriteString(text(s, v) + "\n")
+				line, ok := text(s, v), true
+				if kind == "ED" || kind == "RP" { // encapsulated data, or a pointer to them
+					line, ok = encapsulated(v)
+				}
+				if !ok {
+					r.unusable(UnusedText)
+					continue
+				}
+				lines.WriteString(line + "\n")
 				if lines.Len() > msg.MaxText { // at once: a hostile message may have a million of them
 					return r.refuse(TooLongText, s, s.Name, 5)
 				}
@@ -70,7 +85,11 @@ func (r *reader) readObservations() error {
 			found[name] = v
 		}
 	}
-	if joined := strings.Trim(lines.String(), " \n\r\t"); joined != "" {
+	joined := strings.Trim(lines.String(), " \n\r\t")
+	switch {
+	case strings.HasPrefix(joined, `{\rtf`):
+		r.unusable(UnusedText)
+	case joined != "":
 		found[textField] = value{name: textField, text: joined}
 	}
 	for _, name := range r.order {
@@ -81,6 +100,20 @@ func (r *reader) readObservations() error {
 		}
 	}
 	return nil
+}
+
+// encapsulated returns a text of type ED: plain or with marks, in base64 or as it is. ok is false for all else.
+func encapsulated(v hl7.Value) (text string, ok bool) {
+	if !strings.EqualFold(v.Component(2).String(), "TEXT") {
+		return "", false
+	}
+	data := v.Component(5).String()
+	if !strings.EqualFold(v.Component(4).String(), "Base64") {
+		return data, true
+	}
+	a := fhir.Attachment{ContentType: "text/" + cmp.Or(strings.ToLower(v.Component(3).String()), "plain"), Data: data}
+	text, err := a.Text()
+	return text, err == nil
 }
 
 // text returns a repetition of an OBX-5 as a line. Some senders put the text of type TX where CWE has it, in component

@@ -84,8 +84,8 @@ const (
 	// SeveralPatients refuses a message with segments of more than one patient or visit: one's values would count as
 	// the other's.
 	SeveralPatients = "several_patients"
-	TooLongText    = "text_too_large"  // for a note
-	NoServer       = "no_server"       // resources are named, and there is no bridge.fhir.server to fetch them from
+	TooLongText     = "text_too_large" // for a note
+	NoServer        = "no_server"      // resources are named, and there is no bridge.fhir.server to fetch them from
 )
 
 // Reasons returns all reasons of refusal.

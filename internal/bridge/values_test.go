@@ -102,7 +102,11 @@ func TestValuesOfNotes(t *testing.T) {
 		func(c *config.Bridge) { c.Acuity.Map["p9"] = 5 })
 	f("unknown acuity", none, message{obx: []string{"11283-9|9|NM"}})
 	f("sex", func(n *msg.Note) { n.Sex = "F" }, message{pid: map[int]string{8: "F^Female^HL70001"}})
+	for written, sex := range map[string]string{"Female": "F", "2": "F", "male": "M", "1": "M", "other": "O"} {
+		f("sex "+written, func(n *msg.Note) { n.Sex = sex }, message{pid: map[int]string{8: written}})
+	}
 	f("unknown sex", none, message{pid: map[int]string{8: "U"}})
+	f("a date of arrival", none, message{arrived: "20261119"})
 	f("a visit by its account", none, message{pid: map[int]string{18: "ACC1"}, pv1: map[int]string{19: ""}},
 		func(c *config.Bridge) { c.Visit = "PID-18" })
 	f("every class", none, message{class: "X"}, func(c *config.Bridge) { c.EmergencyClasses = nil })
@@ -119,8 +123,35 @@ func TestValuesOfNotes(t *testing.T) {
 	f("a coded and a typed complaint", complaint("glf"),
 		message{obx: []string{"8661-1|W18^Fall^I10|CWE", "8661-1|glf"}})
 	f("two typed complaints", complaint("glf"), message{obx: []string{"8661-1|glf", "8661-1|hip pain"}})
+	f("an encapsulated text", text("fell\nat home"), message{obx: []string{"54094-8|^TEXT^plain^Base64^YXQgaG9tZQ==|ED"}})
+	f("an encapsulated page", text("fell\nat home"),
+		message{obx: []string{"54094-8|^TEXT^HTML^Base64^PHA+YXQgaG9tZTwvcD4=|ED"}})
+	f("a text in its own type", text("fell\nat home"), message{obx: []string{"54094-8|A^TEXT^^A^at home|ED"}})
+	f("an encapsulated PDF", none, message{obx: []string{"54094-8|^application^PDF^Base64^JVBERi0=|ED"}})
+	f("a broken text", none, message{obx: []string{"54094-8|^TEXT^plain^Base64^??|ED"}})
+	f("a reference to a text", none, message{obx: []string{"54094-8|file.pdf^^^PDF|RP"}})
 	f("separators in a text", text("fell\na^b&c"), message{obx: []string{"54094-8|a^b&c"}})
 	f("a null and a text", text("fell"), message{obx: []string{`54094-8|""`}})
+}
+
+// What a message has and cannot be used is named.
+func TestUnused(t *testing.T) {
+	t.Parallel()
+	f := func(want string, m message) {
+		t.Helper()
+		m.event = "A04"
+		_, r, err := newBridge(t, nil).ReadHL7(m.bytes())
+		if got := strings.Join(r.Unused(), ", "); got != want || err != nil {
+			t.Errorf("%+v: unused %q, %v, want %q", m, got, err, want)
+		}
+	}
+	f("text", message{obx: []string{"54094-8|^application^PDF^Base64^JVBERi0=|ED"}})
+	f("text", message{obx: []string{"54094-8|file.pdf|RP"}})
+	f("text", message{obx: []string{`54094-8|{\rtf1\ansi fell`, `54094-8|\par }`}})
+	f("text", message{obx: []string{"8661-1|^application^PDF^Base64^JVBERi0=|ED"}})
+	f("sex", message{pid: map[int]string{8: "woman"}})
+	f("", message{pid: map[int]string{8: "U"}})
+	f("time", message{arrived: "20261120"})
 }
 
 func TestDocuments(t *testing.T) {
