@@ -163,14 +163,42 @@ func (b *Bridge) files() []*string {
 
 // Require returns an error if a key is missing that has no default.
 func (b *Bridge) Require() error {
-	var bad faults
+	return errors.Join(b.missing()...)
+}
+
+func (b *Bridge) missing() (bad faults) {
 	bad.add(b.Site == "", "bridge.site", "is empty; name the emergency department as notes shall name it")
 	bad.add(b.KeyFile == "", "bridge.key_file", "is empty; make a key with `wardcast bridge keygen --out FILE`")
-	return errors.Join(bad...)
+	return bad
+}
+
+// doubled adds the codes that are in two settings: one of them would never have a value.
+func (b *Bridge) doubled(bad *faults) {
+	codes := map[string][]string{
+		"bridge.note_codes": b.NoteCodes, "bridge.complaint_codes": b.ComplaintCodes, "bridge.age_codes": b.AgeCodes,
+		"bridge.acuity.code": {b.Acuity.Code},
+	}
+	for name, all := range b.Vitals {
+		codes["bridge.vitals."+name] = all
+	}
+	first := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(codes)) {
+		for _, code := range codes[key] {
+			before := first[code]
+			bad.add(before != "" && before != key && code != "", key, "%q is in %s too", code, before)
+			first[code] = key
+		}
+	}
 }
 
 func (b *Bridge) check() faults {
 	var bad faults
+	if b.Site != "" || b.KeyFile != "" {
+		bad = b.missing()
+	}
+	b.doubled(&bad)
+	bad.add(b.Answers.MLLP != "" && b.Answers.MLLP == b.MLLP.Listen, "bridge.answers.mllp",
+		"is bridge.mllp.listen: the bridge would send predictions to itself")
 	_, err := time.LoadLocation(b.TimeZone)
 	bad.add(err != nil || b.TimeZone == "Local", "bridge.time_zone", "%q is not a time zone, for example Europe/London",
 		b.TimeZone)
