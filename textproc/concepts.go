@@ -48,6 +48,17 @@ type Concepts struct {
 	Dialect  string    `json:"dialect,omitempty"` // see Dialects; "" for none: contradictions are left to the context
 }
 
+// conceptReader reads tables of concepts, in time linear in their length.
+type conceptReader struct {
+	all Concepts
+	at  map[string]int    // the place of each concept
+	of  map[string]string // the concept of each surface of a site's table
+}
+
+func newConceptReader() *conceptReader {
+	return &conceptReader{at: make(map[string]int), of: make(map[string]string)}
+}
+
 // Concept is one column for one meaning, whatever was typed.
 type Concept struct {
 	Name     string   `json:"name"`     // of the term; a+b are two terms with one span, not:a is a denied one
@@ -86,20 +97,20 @@ func (c *Concepts) speaks(dialects ...string) bool { return slices.Contains(dial
 func Builtin() *Concepts { return builtin() }
 
 var builtin = sync.OnceValue(func() *Concepts {
-	var c Concepts
+	c := newConceptReader()
 	err := cmp.Or(
 		lines(strings.NewReader(conceptsFile), 4, c.addConcept),
 		lines(strings.NewReader(ukFile), 4, c.addWords),
 		lines(strings.NewReader(auFile), 4, c.addWords),
 		lines(strings.NewReader(inFile), 4, c.addWords),
 		lines(strings.NewReader(caFile), 4, c.addWords),
-		lines(strings.NewReader(sensesFile), 5, c.addSense),
-		lines(strings.NewReader(statusFile), 3, c.addTrigger),
+		lines(strings.NewReader(sensesFile), 5, c.all.addSense),
+		lines(strings.NewReader(statusFile), 3, c.all.addTrigger),
 	)
 	if err != nil {
 		panic("textproc: built-in concepts: " + err.Error())
 	}
-	return &c
+	return &c.all
 })
 
 // In returns the concepts as nurses of a dialect mean them: where dialects contradict each other and the context does
@@ -142,18 +153,14 @@ func (c *Concepts) WithoutConcepts() *Concepts {
 // tab-separated columns concept, surfaces, kind and note. A concept replaces the one with its name, and its surfaces
 // are removed from all other concepts. An error names the line.
 func (c *Concepts) With(r io.Reader) (*Concepts, error) {
-	var own Concepts
-	of := make(map[string]string) // the concept of each surface
-	if err := lines(r, 4, func(fields []string) error { return own.addSite(fields, of) }); err != nil {
+	own := newConceptReader()
+	if err := lines(r, 4, own.addSite); err != nil {
 		return nil, err
 	}
 	all := &Concepts{Triggers: c.Triggers, Dialect: c.Dialect}
-	replaced := func(name string) bool {
-		return slices.ContainsFunc(own.Concepts, func(x Concept) bool { return x.Name == name })
-	}
-	taken := func(surface string) bool { return of[inWords(strings.TrimSuffix(surface, "*"))] != "" }
+	taken := func(surface string) bool { return own.of[inWords(strings.TrimSuffix(surface, "*"))] != "" }
 	for _, x := range c.Concepts {
-		if replaced(x.Name) {
+		if _, replaced := own.at[x.Name]; replaced {
 			continue
 		}
 		x.Surfaces = slices.DeleteFunc(slices.Clone(x.Surfaces), taken)
@@ -164,16 +171,16 @@ func (c *Concepts) With(r io.Reader) (*Concepts, error) {
 			all.Senses = append(all.Senses, s)
 		}
 	}
-	all.Concepts = append(all.Concepts, own.Concepts...)
+	all.Concepts = append(all.Concepts, own.all.Concepts...)
 	return all, nil
 }
 
-// addSite adds a concept of a site's table. of holds the concept of each of its surfaces so far.
-func (c *Concepts) addSite(fields []string, of map[string]string) error {
+// addSite adds a concept of a site's table.
+func (c *conceptReader) addSite(fields []string) error {
 	if err := c.addConcept(fields); err != nil {
 		return err
 	}
-	x := &c.Concepts[len(c.Concepts)-1]
+	x := &c.all.Concepts[c.at[fields[0]]]
 	if strings.Contains(x.Name, ":") {
 		return fmt.Errorf("%q is not a concept name: names with a colon are built in", x.Name)
 	}
@@ -182,13 +189,13 @@ func (c *Concepts) addSite(fields []string, of map[string]string) error {
 			"the name %q of a concept is not allowed: a plus sign joins two names, so each side needs one", x.Name)
 	}
 	for _, s := range x.Surfaces {
-		switch other := of[inWords(s)]; {
+		switch other := c.of[inWords(s)]; {
 		case strings.HasSuffix(s, "*"):
 			return fmt.Errorf("surface %q of %q: only built-in surfaces can have several senses", s, x.Name)
 		case other != "":
 			return fmt.Errorf("surface %q belongs to %q and %q", s, other, x.Name)
 		}
-		of[inWords(s)] = x.Name
+		c.of[inWords(s)] = x.Name
 	}
 	return nil
 }
@@ -235,12 +242,12 @@ func lines(r io.Reader, width int, add func(fields []string) error) error {
 }
 
 // addWords adds a line of the table of a dialect: a concept, or surfaces of one that is there.
-func (c *Concepts) addWords(fields []string) error {
-	at := slices.IndexFunc(c.Concepts, func(x Concept) bool { return x.Name == fields[0] })
-	if at < 0 {
+func (c *conceptReader) addWords(fields []string) error {
+	at, found := c.at[fields[0]]
+	if !found {
 		return c.addConcept(fields)
 	}
-	x := &c.Concepts[at]
+	x := &c.all.Concepts[at]
 	if x.Kind != fields[2] {
 		return fmt.Errorf("kind %q of %q is elsewhere %q", fields[2], x.Name, x.Kind)
 	}
@@ -250,7 +257,7 @@ func (c *Concepts) addWords(fields []string) error {
 	return nil
 }
 
-func (c *Concepts) addConcept(fields []string) error {
+func (c *conceptReader) addConcept(fields []string) error {
 	x := Concept{Name: fields[0], Kind: fields[2]}
 	if !isName(x.Name) {
 		return fmt.Errorf("%q is not a concept name: small letters, digits and underscores", x.Name)
@@ -258,7 +265,7 @@ func (c *Concepts) addConcept(fields []string) error {
 	if !slices.Contains(Kinds, x.Kind) {
 		return fmt.Errorf("kind %q of %q is not one of %s", x.Kind, x.Name, strings.Join(Kinds, ", "))
 	}
-	if slices.ContainsFunc(c.Concepts, func(y Concept) bool { return y.Name == x.Name }) {
+	if _, again := c.at[x.Name]; again {
 		return fmt.Errorf("concept %q appears twice", x.Name)
 	}
 	for s := range strings.SplitSeq(fields[1], "|") {
@@ -285,7 +292,8 @@ func (c *Concepts) addConcept(fields []string) error {
 		}
 		note = rest
 	}
-	c.Concepts = append(c.Concepts, x)
+	c.at[x.Name] = len(c.all.Concepts)
+	c.all.Concepts = append(c.all.Concepts, x)
 	return nil
 }
 

@@ -8,8 +8,10 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 )
@@ -259,10 +261,37 @@ func TestDialects(t *testing.T) {
 	}
 }
 
+// A long table is read in time linear in its rows: a second of the processor here, where a quadratic reader took 25.
+func TestLongTable(t *testing.T) { //nolint:paralleltest // tests beside it would use the processor too
+	const rows, most = 100_000, 10 * time.Second
+	var table strings.Builder
+	for i := range rows {
+		fmt.Fprintf(&table, "own_%d\tzq%dx\tsymptom\t\n", i, i)
+	}
+	start := processorTime(t)
+	s := withSite(t, table.String())
+	if used := processorTime(t) - start; used > most {
+		t.Errorf("reading %d rows took %v, more than %v", rows, used, most)
+	}
+	if got := len(s.Concepts.Concepts); got != len(Builtin().Concepts)+rows {
+		t.Errorf("%d concepts", got)
+	}
+}
+
+// processorTime returns what this process has used, which other load on the machine disturbs least.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
 // The table of a dialect adds surfaces to a concept of the same kind only.
 func TestWordsOfADialect(t *testing.T) {
 	t.Parallel()
-	var c Concepts
+	c := newConceptReader()
 	for _, step := range []struct {
 		fields []string
 		want   string
@@ -276,7 +305,7 @@ func TestWordsOfADialect(t *testing.T) {
 			t.Errorf("%v: got %s, want %q", step.fields, got, step.want)
 		}
 	}
-	if got := strings.Join(c.Concepts[0].Surfaces, " "); got != "zpx zpy" {
+	if got := strings.Join(c.all.Concepts[0].Surfaces, " "); got != "zpx zpy" {
 		t.Errorf("surfaces %s", got)
 	}
 }
