@@ -57,6 +57,11 @@ func (t *Transformer) word(i int) int {
 	if w == nil { // noise
 		return i + 1
 	}
+	if i == 0 {
+		if next := t.opening(); next > 0 {
+			return next
+		}
+	}
 	if w.class&leading != 0 {
 		if next := t.special(i); next > i {
 			return next
@@ -114,7 +119,7 @@ func (t *Transformer) plain(i int) {
 		return
 	}
 	t.add(i, i+1, w.stem[:], 0, nil, nil)
-	t.mentions[len(t.mentions)-1].named = !w.shared && t.isNamed(i)
+	t.mentions[len(t.mentions)-1].named = !w.shared && (t.isNamed(i) || t.opensNote(i))
 	if w.stop {
 		t.events = t.events[:len(t.events)-1]
 		t.mentions[len(t.mentions)-1].stop = true

@@ -52,14 +52,60 @@ func (t *Transformer) titled(i int) int {
 
 // hasCapital reports whether the word at i begins with a capital and goes on without: Burns, not BURNS.
 func (t *Transformer) hasCapital(i int) bool {
+	if !t.beginsUpper(i) {
+		return false
+	}
+	at := t.noteAt(i) + 1
+	return at < len(t.note) && lower[t.note[at]] <= t.note[at]
+}
+
+// beginsUpper reports whether the word at i begins with a capital.
+func (t *Transformer) beginsUpper(i int) bool {
 	if i < 0 || i >= len(t.lex) || t.lex[i].kind != letters {
 		return false
 	}
+	c := t.note[t.noteAt(i)]
+	return lower[c] > c
+}
+
+// noteAt returns the byte of the note at which lexeme i starts.
+func (t *Transformer) noteAt(i int) int {
 	at := int(t.lex[i].start)
 	if t.folded {
 		at = t.folder.start[at]
 	}
-	return lower[t.note[at]] > t.note[at] && at+1 < len(t.note) && lower[t.note[at+1]] <= t.note[at+1]
+	return at
+}
+
+// opening reads the surname and first names that a note begins with, "Okafor, Ngozi:" or "OKAFOR Ngozi", and returns
+// the lexeme after them. It returns 0 if there are none.
+func (t *Transformer) opening() int {
+	if !t.beginsUpper(0) || !t.isGiven(0) {
+		return 0
+	}
+	end := t.names(1, true)
+	comma := false
+	for i := range t.lex[:end] {
+		if comma = comma || t.isMark(i, ','); t.lex[i].kind == letters && !t.beginsUpper(i) {
+			return 0
+		}
+	}
+	if comma && end < len(t.lex) && (t.isNumber(end) || strings.IndexByte(":.;-(", t.lex[end].c) >= 0) ||
+		!t.hasCapital(0) && t.hasCapital(1) && end > 1 {
+		return end
+	}
+	return 0
+}
+
+// opensNote reports whether the word at i, which no table has, stands among the one to three such words with capitals
+// that begin a note and before a number, a mark or a word without: Okafor chest pain. It may be a name: see isNamed.
+func (t *Transformer) opensNote(i int) bool {
+	const most = 3
+	end := 0
+	for end < most && t.beginsUpper(end) && t.isGiven(end) {
+		end++
+	}
+	return i < end && !t.beginsUpper(end)
 }
 
 func (t *Transformer) isArticle(i int) bool {
@@ -213,10 +259,13 @@ func (t *Transformer) isNamed(i int) bool {
 // Van-der-Berg. Then it is a name. Groups of people have none.
 func (t *Transformer) isOfKin(i int) bool {
 	w, k := t.lex[i].word, i-1
+	if t.isMark(k, '/') { // crew Garcia / Okoro
+		k--
+	}
 	for n := 0; n < 2 && t.isMark(k, '-') && t.lex[k].glued && (t.isUnknown(k-1) || t.hasCapital(k-1)); n++ {
 		k -= 2
 	}
-	if t.isUnknown(k) {
+	if t.isUnknown(k) || t.hasCapital(k) && t.isGiven(k) {
 		k--
 	}
 	if t.isMark(k, ':') {
