@@ -17,10 +17,11 @@ import (
 )
 
 // halted returns a bridge whose committer does not run: Kafka is away.
-func halted(t *testing.T) *process {
+func halted(t *testing.T, change func(*config.Bridge)) *process {
 	t.Helper()
 	c := config.Default()
 	c.Bridge.Site = "A"
+	change(&c.Bridge)
 	p := &process{
 		Options: Options{Config: &c, Logger: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()},
 		config:  &c.Bridge,
@@ -41,7 +42,7 @@ func halted(t *testing.T) *process {
 // TestPositionWaits: how far answers were sent is written down later if too much waits for Kafka.
 func TestPositionWaits(t *testing.T) {
 	t.Parallel()
-	p := halted(t)
+	p := halted(t, func(*config.Bridge) {})
 	a := &answers{process: p, way: byMLLP, sent: delivered{0: {Next: 7}}, changed: true}
 	p.commits.waiting = make([]*entry, maxWaiting)
 	a.save()
@@ -56,7 +57,7 @@ func TestPositionWaits(t *testing.T) {
 // TestManyUnreadDocuments: a Bundle waits for Kafka as a whole, however many of its documents cannot be read.
 func TestManyUnreadDocuments(t *testing.T) {
 	t.Parallel()
-	p := halted(t)
+	p := halted(t, func(*config.Bridge) {})
 	const (
 		n       = maxWaiting + 100
 		visit   = `{"resource":{"resourceType":"Encounter","id":"e","status":"in-progress","class":{"code":"EMER"}}}`

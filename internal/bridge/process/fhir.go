@@ -38,7 +38,8 @@ const (
 type fhirParts struct {
 	token         *reload.Value[string] // nil for none
 	client        *http.Client
-	server        *fhir.Client // nil for none
+	server        *fhir.Client           // nil for none
+	clients       map[string]*clientKeys // of CDS Hooks, by the issuer of their tokens
 	taken, parsed chan struct{}
 }
 
@@ -67,6 +68,12 @@ func (p *process) prepareFHIR() (err error) {
 	}
 	if c.Server != "" {
 		p.fhir.server = p.asks(c.Server)
+	}
+	p.fhir.clients = map[string]*clientKeys{}
+	for issuer, at := range c.CDS.Clients {
+		if p.fhir.clients[issuer], err = p.newClientKeys(at); err != nil {
+			return fmt.Errorf("reading bridge.fhir.cds.clients: %w", err)
+		}
 	}
 	p.fhir.taken, p.fhir.parsed = make(chan struct{}, maxTaken), make(chan struct{}, maxParsed)
 	return nil
@@ -99,7 +106,7 @@ func (p *process) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /cds-services", func(w http.ResponseWriter, _ *http.Request) {
 		respond(w, http.StatusOK, jsonContent, json.RawMessage(services))
 	})
-	mux.HandleFunc("POST /cds-services/wardcast", p.guarded(p.card))
+	mux.HandleFunc("POST /cds-services/wardcast", p.hook)
 }
 
 func respond(w http.ResponseWriter, status int, contentType string, body any) {
@@ -116,13 +123,17 @@ func (p *process) guarded(next http.HandlerFunc) http.HandlerFunc {
 			want, err := p.fhir.token.Get()
 			got, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 			if err != nil || !is || subtle.ConstantTimeCompare([]byte(want), []byte(got)) != 1 {
-				w.Header().Set("WWW-Authenticate", "Bearer")
-				outcome(w, http.StatusUnauthorized, issue{"error", "login", "no_token", 0})
+				noToken(w)
 				return
 			}
 		}
 		next(w, r)
 	}
+}
+
+func noToken(w http.ResponseWriter) {
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	outcome(w, http.StatusUnauthorized, issue{"error", "login", "no_token", 0})
 }
 
 // issue is one of an OperationOutcome. It quotes nothing.
@@ -404,27 +415,6 @@ func (f *fetching) ask(path string) (found []fhir.Resource) {
 		f.err = fhir.ErrTooMany
 	}
 	return found
-}
-
-// card answers a call of CDS Hooks.
-func (p *process) card(w http.ResponseWriter, r *http.Request) {
-	var call struct {
-		Context struct {
-			EncounterID string `json:"encounterId"`
-		} `json:"context"`
-	}
-	if json.NewDecoder(io.LimitReader(r.Body, maxHook)).Decode(&call) != nil {
-		respond(w, http.StatusBadRequest, jsonContent, map[string]string{"error": fhir.ErrNotJSON.Error()})
-		return
-	}
-	cards := []any{}
-	p.commits.locked(func() {
-		if card := p.bridge.Card(strings.TrimPrefix(call.Context.EncounterID, "Encounter/"),
-			p.config.FHIR.Page); card != nil {
-			cards = append(cards, card)
-		}
-	})
-	respond(w, http.StatusOK, jsonContent, map[string]any{"cards": cards})
 }
 
 // followPredictions keeps the latest prediction of each visit, for cards.

@@ -143,9 +143,11 @@ func (p *process) check() error {
 			errs = append(errs,
 				errors.New("bridge.fhir: non-loopback addresses require token_file or tls.client_ca, or --insecure"))
 		}
-		for key, address := range map[string]string{
-			"bridge.fhir.server": fhir.Server, "bridge.answers.fhir": p.config.Answers.FHIR,
-		} {
+		asked := map[string]string{"bridge.fhir.server": fhir.Server, "bridge.answers.fhir": p.config.Answers.FHIR}
+		for issuer, at := range fhir.CDS.Clients {
+			asked["bridge.fhir.cds.clients."+issuer] = at
+		}
+		for key, address := range asked {
 			if u, err := url.Parse(address); err == nil && u.Scheme == "http" &&
 				!config.Loopback(net.JoinHostPort(u.Hostname(), "80")) {
 				errs = append(errs, fmt.Errorf(open, key, u.Host))

@@ -79,6 +79,13 @@ type FHIR struct {
 	CA        string    `yaml:"ca"`         // to trust when servers are asked; "" trusts the system's
 	SMART     SMART     `yaml:"smart"`      // at bridge.fhir.server and bridge.answers.fhir
 	Page      string    `yaml:"page"`       // address of the pages, in cards
+	CDS       CDS       `yaml:"cds"`
+}
+
+// CDS says whose calls of CDS Hooks are answered. Without clients those of all who may send FHIR are.
+type CDS struct {
+	Address string            `yaml:"address"` // of the service as clients call it: the audience of their tokens
+	Clients map[string]string `yaml:"clients"` // issuer of tokens to its JSON Web Key Set, a file or a URL
 }
 
 // SMART is a login by SMART Backend Services. Without a client ID there is none.
@@ -137,7 +144,7 @@ func defaultBridge() Bridge {
 		MLLP: MLLP{Listen: "127.0.0.1:2575", Idle: 5 * time.Minute, Connections: 64},
 		FHIR: FHIR{
 			Listen: "127.0.0.1:8090", Page: "http://127.0.0.1:8080/",
-			SMART: SMART{Scope: "system/*.read system/RiskAssessment.write"},
+			SMART: SMART{Scope: "system/*.read system/RiskAssessment.write"}, CDS: CDS{Clients: map[string]string{}},
 		},
 		Answers: Answers{Version: "R4", Scale: "percent"},
 	}
@@ -247,11 +254,14 @@ func (b *Bridge) check() faults {
 		{"bridge.fhir.page", b.FHIR.Page},
 		{"bridge.fhir.smart.token_url", b.FHIR.SMART.TokenURL},
 		{"bridge.answers.fhir", b.Answers.FHIR},
+		{"bridge.fhir.cds.address", b.FHIR.CDS.Address},
 	} {
 		u, err := url.Parse(l[1])
 		bad.add(l[1] != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https"), l[0],
 			"%q is not a URL of http or https", l[1])
 	}
+	bad.add(len(b.FHIR.CDS.Clients) > 0 && b.FHIR.CDS.Address == "", "bridge.fhir.cds.address",
+		"is empty: it is the audience of the tokens of clients")
 	smart := b.FHIR.SMART
 	bad.add((smart.ClientID == "") != (smart.Key == ""), "bridge.fhir.smart", "needs both client_id and key")
 	out := b.Answers.TLS

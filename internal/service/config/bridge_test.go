@@ -50,6 +50,7 @@ func TestBridge(t *testing.T) {
 		`dispositions: {"01": home}`:              `bridge.dispositions.01: "home" is not one of`,
 		"mllp: {listen: here}":                    "bridge.mllp.listen",
 		"fhir: {listen: here}":                    "bridge.fhir.listen",
+		"fhir: {cds: {clients: {a: keys.json}}}":  "bridge.fhir.cds.address",
 		"answers: {mllp: here}":                   "bridge.answers.mllp",
 		"answers: {version: DSTU2}":               "R4, R4B, R5",
 		"answers: {scale: permille}":              "percent, fraction",

@@ -207,6 +207,9 @@ func Load(path string) (*Config, error) {
 	for instrument, p := range c.Questionnaires.Models {
 		c.Questionnaires.Models[instrument] = resolve(p)
 	}
+	for issuer, p := range c.Bridge.FHIR.CDS.Clients {
+		c.Bridge.FHIR.CDS.Clients[issuer] = resolve(p)
+	}
 	c.oneZone()
 	if errs := c.check(); errs != nil {
 		return nil, fmt.Errorf("checking configuration %s:\n%w", path, errors.Join(located(errs, values(data))...))
