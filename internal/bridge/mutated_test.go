@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -64,19 +65,119 @@ func TestMutated(t *testing.T) {
 			read++
 		}
 		for _, reading := range bundle.Readings {
-			for _, e := range b.Join(reading, now) {
-				var note msg.Note
-				var o msg.Outcome
-				if e.To == bridge.Notes && msg.DecodeNote(e.Value, &note) != nil ||
-					e.To == bridge.Outcomes && msg.DecodeOutcome(e.Value, &o) != nil ||
-					bytes.Contains(e.Value, []byte("Zzname")) {
-					t.Fatalf("%s of %s", e.Value, data)
-				}
-			}
+			joins(t, b, reading, data)
 		}
 	}
 	if read < n/4 {
 		t.Errorf("%d of %d Bundles could be read", read, n)
+	}
+}
+
+// TestExamples takes every example of FHIR R4 as an entry of a Bundle with a visit.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	dir := os.Getenv("WARDCAST_FHIR_EXAMPLES")
+	if dir == "" {
+		t.Skip("WARDCAST_FHIR_EXAMPLES does not name the folder of npm's hl7.fhir.r4.examples")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) < 5300 {
+		t.Fatal(len(files), err)
+	}
+	b, read := newBridge(t, nil), 0
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bundle, err := b.ReadBundle(bundleOf("08:10", inProgress(anED), string(data)))
+		if _, refused := errors.AsType[*bridge.Refusal](err); err != nil && !refused {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if err == nil {
+			read++
+		}
+		for _, reading := range bundle.Readings {
+			joins(t, b, reading, data)
+		}
+	}
+	if t.Logf("%d of %d read", read, len(files)); read < len(files)*9/10 {
+		t.Errorf("%d of %d read", read, len(files))
+	}
+}
+
+// joins joins a reading: what follows from it can be read, and quotes no name.
+func joins(t *testing.T, b *bridge.Bridge, reading bridge.Reading, data []byte) {
+	t.Helper()
+	for _, e := range b.Join(reading, now) {
+		var note msg.Note
+		var o msg.Outcome
+		if e.To == bridge.Notes && msg.DecodeNote(e.Value, &note) != nil ||
+			e.To == bridge.Outcomes && msg.DecodeOutcome(e.Value, &o) != nil || bytes.Contains(e.Value, []byte("Zzname")) {
+			t.Fatalf("%s of %q", e.Value, data)
+		}
+	}
+}
+
+// TestMutatedHL7 does the same with messages of HL7 v2 of which parts were replaced, and in bounded memory.
+func TestMutatedHL7(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.hl7")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	var all, parts [][]byte
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, data)
+		parts = append(parts, bytes.FieldsFunc(data, func(r rune) bool { return strings.ContainsRune("|^~&\r\n", r) })...)
+	}
+	for _, hostile := range []string{
+		"", "|", "^", "~", "&", "\\", "\\X00\\", "\\.br\\", "\r", "\nOBX|", "\x00", "\xff", `""`, "-1", "1e400",
+		"99999999999999", "20261340", "A40", "A11", "MDM", "W", "E", "I",
+	} {
+		parts = append(parts, []byte(hostile))
+	}
+	n := 10_000
+	if os.Getenv("WARDCAST_LONG") != "" {
+		n = 1_000_000
+	}
+	r, read := rand.New(rand.NewPCG(3, 4)), 0
+	b := newBridge(t, nil)
+	var memory runtime.MemStats
+	for i := range n {
+		data := bytes.Clone(all[r.IntN(len(all))])
+		for range r.IntN(4) { // a piece becomes another one, is doubled, or goes
+			from := r.IntN(len(data) + 1)
+			to := from + r.IntN(min(len(data)-from, 1<<r.IntN(8))+1)
+			piece := parts[r.IntN(len(parts))]
+			if r.IntN(4) == 0 {
+				piece = bytes.Repeat(data[from:to], r.IntN(3))
+			}
+			data = slices.Concat(data[:from], piece, data[to:])
+		}
+		_, reading, err := b.ReadHL7(data)
+		if refusal, ok := errors.AsType[*bridge.Refusal](err); err != nil && (!ok || !slices.Contains(bridge.Reasons(),
+			refusal.Reason)) {
+			t.Fatalf("%v of %q", err, data)
+		}
+		if err == nil {
+			read++
+			joins(t, b, reading, data)
+		}
+		if i%100_000 == 0 {
+			runtime.ReadMemStats(&memory)
+			const bound = 512 << 20
+			if t.Logf("%d messages, %d read: %d MiB", i, read, memory.HeapAlloc>>20); memory.HeapAlloc > bound {
+				t.Fatalf("%d bytes after %d messages", memory.HeapAlloc, i)
+			}
+		}
+	}
+	if read < n/4 {
+		t.Errorf("%d of %d messages could be read", read, n)
 	}
 }
 
