@@ -323,6 +323,30 @@ func (c *Client) offsets(ctx context.Context, topic string, level kafka.Isolatio
 	return res.Topics[topic][0], nil
 }
 
+// Passed reports whether a group has committed all records before these offsets, by partition of a topic.
+func (c *Client) Passed(ctx context.Context, group, topic string, ends []int64) (bool, error) {
+	ask := make([]int, len(ends))
+	for i := range ask {
+		ask[i] = i
+	}
+	res, err := c.kafka.OffsetFetch(ctx,
+		&kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: ask}})
+	if err == nil {
+		err = res.Error
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading what group %q has committed: %w", group, denied(err, "Describe", "group", group))
+	}
+	passed := len(res.Topics[topic]) == len(ends)
+	for _, p := range res.Topics[topic] {
+		if p.Error != nil {
+			return false, fmt.Errorf("reading what group %q has committed: %w", group, p.Error)
+		}
+		passed = passed && (ends[p.Partition] == 0 || p.CommittedOffset >= ends[p.Partition])
+	}
+	return passed, nil
+}
+
 // maxMessageBytes returns the max.message.bytes of the topics, if visible, or a *MissingTopicsError.
 func (c *Client) maxMessageBytes(ctx context.Context, topics ...string) (map[string]int, error) {
 	req := &kafka.DescribeConfigsRequest{}

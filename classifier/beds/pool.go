@@ -244,6 +244,11 @@ func (v *poolVisit) known(id string, t time.Time) known {
 	return k
 }
 
+// ahead reports whether an undecided patient with a note had not arrived at t.
+func (k *known) ahead(t time.Time) bool {
+	return k.scored != nil && k.outcome == nil && k.arrived.After(t.Add(clockSkew))
+}
+
 // arrivedBy reports whether a patient with a note had arrived at t, within Memory.
 func (k *known) arrivedBy(t time.Time) bool {
 	return k.scored != nil && !k.arrived.After(t.Add(clockSkew)) && !k.arrived.Before(t.Add(-Memory))
@@ -311,16 +316,17 @@ type Waiter struct {
 	Scored  *Scored // not to be modified
 }
 
-// Waiting returns those of Moment(t, fit).Waiting with their visits, in no order.
-func (p *Pool) Waiting(t time.Time, fit *Fit) []Waiter {
-	var all []Waiter
+// Waiting returns those of Moment(t, fit).Waiting with their visits, in no order, and the moment's Ahead.
+func (p *Pool) Waiting(t time.Time, fit *Fit) (all []Waiter, ahead int) {
 	for id, v := range p.visits {
-		k := v.known(id, t)
-		if k.arrivedBy(t) && k.outcome == nil && t.Sub(k.arrived) <= fit.Patience() {
+		switch k := v.known(id, t); {
+		case k.ahead(t):
+			ahead++
+		case k.arrivedBy(t) && k.outcome == nil && t.Sub(k.arrived) <= fit.Patience():
 			all = append(all, Waiter{id, k.patient(fit), k.scored})
 		}
 	}
-	return all
+	return all, ahead
 }
 
 // Admitted returns the visits that were known at t to be admitted by a decision in (from, to], in no order, with what
@@ -345,8 +351,17 @@ func (p *Pool) Complaints(each func(visit, complaint string)) {
 	}
 }
 
-// known returns the visits with a note at t, by arrival and then by name. It says in m whether an outcome of one came
-// lately: those of visits without a note may be of another department.
+// Wards calls each for every visit with a note whose latest outcome is the admission to a ward, with that ward.
+func (p *Pool) Wards(each func(visit, ward string)) {
+	for id, v := range p.visits {
+		if n := len(v.outcomes); len(v.scored) > 0 && n > 0 && v.outcomes[n-1].Admitted && v.outcomes[n-1].Ward != "" {
+			each(id, v.outcomes[n-1].Ward)
+		}
+	}
+}
+
+// known returns the visits with a note at t, by arrival and then by name. It says in m how many come later, and whether
+// an outcome came lately: those of visits without a note may be of another department.
 func (p *Pool) known(t time.Time, m *Moment) []known {
 	all := make([]known, 0, len(p.visits))
 	for id, v := range p.visits {
@@ -356,6 +371,8 @@ func (p *Pool) known(t time.Time, m *Moment) []known {
 		}
 		if k.arrivedBy(t) {
 			all = append(all, k)
+		} else if k.ahead(t) {
+			m.Ahead++
 		}
 	}
 	slices.SortFunc(all, func(a, b known) int {

@@ -355,7 +355,7 @@ func TestWaitingAgreesWithTheMoment(t *testing.T) {
 	t.Parallel()
 	fit, pool := noHistory(t), beds.NewPool()
 	r := rand.New(rand.NewPCG(13, 1))
-	visits := 0
+	visits, early := 0, 0
 	for state := range 200 {
 		at := minutes(10 * state)
 		for range r.IntN(6) {
@@ -364,7 +364,7 @@ func TestWaitingAgreesWithTheMoment(t *testing.T) {
 			if r.IntN(4) == 0 {
 				id = strconv.Itoa(r.IntN(visits)) // a corrected note
 			}
-			scored(id, at, at.Add(-time.Duration(r.IntN(1800))*time.Minute), r.Float64())(pool)
+			scored(id, at, at.Add(-time.Duration(r.IntN(1800)-60)*time.Minute), r.Float64())(pool)
 		}
 		for range r.IntN(6) {
 			decided(strconv.Itoa(r.IntN(visits+3)), at.Add(time.Duration(r.IntN(20)-10)*time.Minute),
@@ -376,7 +376,11 @@ func TestWaitingAgreesWithTheMoment(t *testing.T) {
 			want = append(want, fmt.Sprint(p.Arrived.UnixNano(), p.P))
 		}
 		seen := map[string]bool{}
-		for _, w := range pool.Waiting(at, fit) {
+		waiting, ahead := pool.Waiting(at, fit)
+		if early += ahead; ahead != m.Ahead {
+			t.Errorf("state %d: %d arrive later, the moment has %d", state, ahead, m.Ahead)
+		}
+		for _, w := range waiting {
 			got = append(got, fmt.Sprint(w.Patient.Arrived.UnixNano(), w.Patient.P))
 			if seen[w.VisitID] {
 				t.Errorf("state %d: a visit waits twice", state)
@@ -388,6 +392,9 @@ func TestWaitingAgreesWithTheMoment(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" || state == 199 && len(got) < 50 {
 			t.Fatalf("state %d: %d of %d wait (-moment +visits):\n%s", state, len(got), visits, d)
 		}
+	}
+	if early == 0 {
+		t.Error("nobody arrives later")
 	}
 	counted := 0
 	pool.Complaints(func(_, complaint string) { counted += len(complaint) / len("Cough") })

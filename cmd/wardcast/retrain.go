@@ -139,7 +139,9 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 	if job.Settings.Intake, err = intake.New(cfg.Input); err != nil {
 		return nil, err
 	}
-	job.Beds = retrain.Beds{Site: cfg.Beds.Site, Zone: cfg.Beds.TimeZone, Holidays: cfg.Beds.Holidays}
+	job.Beds = retrain.Beds{
+		Site: cfg.Beds.Site, Zone: cfg.Beds.TimeZone, Holidays: cfg.Beds.Holidays, Available: cfg.Beds.Available,
+	}
 	place := c.ModelDir
 	if c.Config == "" {
 		bar := cli.NewProgress(d, "bytes read")

@@ -70,16 +70,24 @@ func Capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// inMonths is the age in years below which it is told in months.
-const inMonths = 2
+const (
+	inMonths = 2  // the age in years below which a fraction of it is told in months
+	short    = .1 // months that an age of two decimals may lack, and more
+)
 
-// Age returns an age for people: in completed years, and below two years in months, "7 mo".
+// Age returns an age for people: in completed years, and below two years in completed months, "7 mo", unless it is
+// whole: a 1 may be any age from one year to two, "1 y".
 func Age(years float64) string {
+	whole := strconv.FormatFloat(math.Floor(years), 'f', 0, 64)
 	switch {
 	case years >= inMonths || years < 0:
-		return strconv.FormatFloat(math.Floor(years), 'f', 0, 64)
-	case years*12 < 0.5:
+		return whole
+	case years == 0:
+		return "<1 y"
+	case years == 1:
+		return whole + " y"
+	case 12*years+short < 1:
 		return "<1 mo"
 	}
-	return strconv.Itoa(int(math.Round(12*years))) + " mo"
+	return strconv.Itoa(int(12*years+short)) + " mo"
 }

@@ -45,7 +45,7 @@ func TestNumbers(t *testing.T) {
 func TestAge(t *testing.T) {
 	t.Parallel()
 	for years, want := range map[float64]string{
-		78: "78", 78.9: "78", 2: "2", 1.99: "24 mo", .58: "7 mo", .02: "<1 mo", 0: "<1 mo", 1: "12 mo", 250: "250",
+		78: "78", 78.9: "78", 2: "2", 1.99: "23 mo", .58: "7 mo", 1.08: "13 mo", .02: "<1 mo", 0: "<1 y", 1: "1 y", 250: "250",
 	} {
 		if got := wording.Age(years); got != want {
 			t.Errorf("%v: %q, want %q", years, got, want)

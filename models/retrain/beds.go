@@ -1,6 +1,7 @@
 package retrain
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,8 @@ type Beds struct {
 	Site     string // notes that name another one are left out; "" takes all
 	Zone     string // of the wall clock, as in beds.History
 	Holidays []string
+	// Available are the configuration's beds by ward: these wards are named, however few patients they had.
+	Available map[string]int
 }
 
 // BedsFit is what was learned for forecasts of beds.
@@ -98,12 +101,16 @@ func (j *Job) history(past *Past, aux []train.Aux, rows []train.Row, trained *tr
 		}
 		h.Visits = append(h.Visits, v)
 	}
+	named := j.wards(past, rows)
 	age := slices.IndexFunc(aux, func(a train.Aux) bool { return a.Name == "age" })
 	for i := range rows {
 		row, d := &rows[i], &past.Decisions[i]
 		v := beds.Visit{
-			Arrived: row.Arrived, Decided: d.At, Admitted: d.Admitted, Ward: d.Ward, P: p[i],
+			Arrived: row.Arrived, Decided: d.At, Admitted: d.Admitted, P: p[i],
 			Complaint: beds.Complaint(row.Complaint), Age: -1,
+		}
+		if named[d.Ward] {
+			v.Ward = d.Ward
 		}
 		if age >= 0 {
 			if years, known := row.Aux[age].Number(); known {
@@ -120,6 +127,26 @@ func (j *Job) history(past *Past, aux []train.Aux, rows []train.Row, trained *tr
 		h.AsOf = past.Counts.AsOf
 	}
 	return h, nil
+}
+
+// leastNamed is how many patients a ward has that a fit names, unless it is configured.
+const leastNamed = 10
+
+// wards returns the wards that a fit may name.
+func (j *Job) wards(past *Past, rows []train.Row) map[string]bool {
+	named, people := map[string]bool{}, map[string]map[string]bool{}
+	for ward := range j.Beds.Available {
+		named[ward] = true
+	}
+	for i := range rows {
+		ward := past.Decisions[i].Ward
+		if people[ward] == nil {
+			people[ward] = map[string]bool{}
+		}
+		people[ward][cmp.Or(rows[i].Patient, rows[i].Visit)] = true
+		named[ward] = named[ward] || len(people[ward]) >= leastNamed
+	}
+	return named
 }
 
 // meanProbability returns that of the visits. Visits without an outcome get it: a scorer counts them among those who

@@ -41,7 +41,8 @@ type stream struct {
 	others                            []ingest.Topic // to create in addition
 
 	letters  deadletter.Watch
-	begun    chan struct{} // closed once models are in use
+	sent     atomic.Pointer[[]int64] // where the input's partitions ended after dead letters were last sent back
+	begun    chan struct{}           // closed once models are in use
 	consumer *ingest.Consumer
 	metrics  *modelMetrics
 	log      *slog.Logger

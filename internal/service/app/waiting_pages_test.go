@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -22,12 +23,8 @@ func (s *site) waiting() (*running, *browser) {
 		s.Skip("WARDCAST_CHROMIUM names no Chromium")
 	}
 	s.broker()
-	listener, err := new(net.ListenConfig).Listen(s.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.config.HTTP.Listen, s.options.Listener, s.config.HTTP.Label = listener.Addr().String(), listener,
-		"fields.location"
+	s.listen("127.0.0.1:0")
+	s.config.HTTP.Label = "fields.location"
 	s.config.HTTP.TimeZone = "America/Chicago"
 	r, b := s.start().ready(), s.newBrowser("http://"+s.config.HTTP.Listen)
 	b.run(chromedp.EmulateViewport(1280, 960))
@@ -268,10 +265,43 @@ func TestWaitingPage(t *testing.T) {
 		t.Errorf("row %s is explained once %s has left", row, chosen)
 	}
 	b.shoot("waiting-gone")
+
+	// Whose note says that they come in an hour and a half are in no list, and the page says so.
+	c.send(arrived(t, 42, -90))
+	b.until(`document.querySelector("#ahead")?.textContent.startsWith("▲ 1 patient is not in the list: their notes say")`)
+	b.run(chromedp.Click(`tbody tr:nth-child(3) a`))
+	b.until(`document.querySelector("tr:nth-child(3) a[aria-current=true]")`)
+	chosen = b.is(`document.querySelector("#why").dataset.row`)
 	scorer.stop()
 	b.until(`document.querySelector("#conn b").textContent === "Not connected" && ` +
 		`!document.querySelector("#stale").hidden`)
 	b.shoot("waiting-stale")
+
+	// After a restart the same patient is explained, and has the same address.
+	s.options.Registry = prometheus.NewRegistry()
+	s.listen(s.config.HTTP.Listen)
+	s.start().ready()
+	b.run(chromedp.Click("h1")) // nothing is under the pointer
+	b.is(`(document.querySelector("#rows").dataset.before = 1)`)
+	b.until(`!document.querySelector("#rows").dataset.before && document.querySelectorAll("a[data-row]").length === 34`)
+	if now := b.is(`document.querySelector("[aria-current=true][data-row]")?.dataset.row + " " + ` +
+		`!!document.querySelector("#gone")`); now != chosen+" false" {
+		t.Errorf("after a restart row, and whether it is gone: %s, want %s", now, chosen)
+	}
+	b.open("/waiting?row=" + chosen)
+	if row := b.is(`document.querySelector("#why").dataset.row`); row != chosen {
+		t.Errorf("after a restart the address of row %s explains %s", chosen, row)
+	}
+}
+
+// listen lets the scorer that is started next serve HTTP at an address.
+func (s *site) listen(address string) {
+	s.Helper()
+	listener, err := new(net.ListenConfig).Listen(s.Context(), "tcp", address)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.config.HTTP.Listen, s.options.Listener = listener.Addr().String(), listener
 }
 
 // waiters returns the visits that wait, the most probable admission first.

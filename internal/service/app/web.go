@@ -170,7 +170,7 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 		options.Routes, options.Page = pages.Routes(pages.Options{
 			Feed: w.feed, Store: t.store, Set: t.set, Explain: t.options, Demand: a.demand, Zone: zone,
 			Shifts: a.Config.HTTP.Shifts, Waiting: a.demand, LabelRoles: options.LabelRoles, Ready: a.readiness,
-			Away: a.pulse.away, Health: w.monitor.Snapshot, Replay: a.replay, Trail: options.Trail,
+			Away: a.pulse.away, Health: w.monitor.Snapshot, Replay: a.replay, Answered: a.answered, Trail: options.Trail,
 			Questionnaires: listed,
 			Topics:         w.topics.Index, Changed: notes.hint, Logger: w.log,
 		})
@@ -214,13 +214,29 @@ func (a *App) replay(ctx context.Context, stream string, reason msg.Reason, dryR
 	for _, s := range a.streams {
 		if s.name == stream {
 			box := deadletter.Box{Client: a.client, Topic: s.deadLetters, Logger: a.web.log}
-			return box.Send(ctx, deadletter.Sending{
+			sent, err := box.Send(ctx, deadletter.Sending{
 				Filter: deadletter.Filter{Reasons: []msg.Reason{reason}},
 				To:     s.input, MaxAttempts: deadletter.DefaultMaxAttempts, DryRun: dryRun,
 			})
+			if !dryRun {
+				ends, _ := a.client.Ends(ctx, s.input, s.log) // without them, what came of it is not known
+				s.sent.Store(&ends)
+			}
+			return sent, err
 		}
 	}
 	return deadletter.Sent{}, fmt.Errorf("no stream is named %q", stream)
+}
+
+// answered reports whether the scorers, this one and others, have committed all that a stream's last replay sent.
+func (a *App) answered(ctx context.Context, stream string) bool {
+	for _, s := range a.streams {
+		if ends := s.sent.Load(); s.name == stream && ends != nil && len(*ends) > 0 {
+			passed, err := a.client.Passed(ctx, s.group, s.input, *ends)
+			return err == nil && passed
+		}
+	}
+	return false
 }
 
 // watched returns the stream for the page Health.

@@ -270,7 +270,7 @@ func (d *Demand) prediction(r *ingest.Record, a *msg.Arrival) (why string) {
 		return full
 	}
 	if d.Now().Sub(r.Time) < detailed {
-		d.details.predicted(e.VisitID, e.Order, r.Value)
+		d.details.predicted(e.VisitID, e.Order, number(r), r.Value)
 		d.ahead(e.VisitID)
 	}
 	return ""
@@ -345,15 +345,17 @@ func (d *Demand) skip(reason, topic string, r *ingest.Record) {
 
 // metrics are described in docs/metrics.md.
 type metrics struct {
-	waiting, timedOut, stale, visits, made, damaged prometheus.Gauge
-	published                                       prometheus.Counter
-	skipped                                         *prometheus.CounterVec
+	waiting, ahead, timedOut, stale, visits, made, damaged prometheus.Gauge
+	published                                              prometheus.Counter
+	skipped                                                *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	in := meter.New(r, "wardcast_beds_")
 	return &metrics{
 		waiting: in.Gauge("patients_waiting", "Patients who wait for a decision."),
+		ahead: in.Gauge("ahead_patients",
+			"Patients who are not counted, since their notes say that they arrive later than now."),
 		timedOut: in.Gauge("timed_out_patients",
 			"Patients without an outcome who lately left the pool for having waited too long."),
 		stale: in.Gauge("outcomes_stale",
@@ -369,6 +371,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 
 func (m *metrics) show(at *beds.Moment) {
 	m.waiting.Set(float64(len(at.Waiting)))
+	m.ahead.Set(float64(at.Ahead))
 	m.timedOut.Set(float64(at.TimedOut))
 	m.stale.Set(meter.Bool(at.OutcomesStale))
 	m.made.Set(float64(at.At.UnixMilli()) / 1000)

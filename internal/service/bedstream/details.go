@@ -2,13 +2,17 @@ package bedstream
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/waitlist"
 )
@@ -21,12 +25,11 @@ type details struct {
 	people map[string]string  // the key of each visit's patient, where it is known
 	held   int                // bytes of predictions and texts
 	most   int                // of these
-	last   uint64             // row; from the clock on, so that no row of an earlier process is one of this
 }
 
 // detail is what is known of a visit. A note comes before its prediction.
 type detail struct {
-	row           uint64
+	row           uint64     // of its first prediction, 0 before that came
 	scored, noted beds.Order // of the newest prediction and the newest note
 	value         []byte     // the prediction, nil before it came and once there is no room for it
 	note          *msg.Note
@@ -45,7 +48,7 @@ const (
 func newDetails(c *Config) details {
 	return details{
 		label: c.Label, texts: c.ShowNotes, visits: map[string]*detail{}, people: map[string]string{},
-		most: mostDetails, last: uint64(max(0, c.Now().UnixMicro())), //nolint:gosec // it is not negative
+		most: mostDetails,
 	}
 }
 
@@ -53,8 +56,7 @@ func newDetails(c *Config) details {
 func (ds *details) of(visit string) *detail {
 	d := ds.visits[visit]
 	if d == nil {
-		ds.last++
-		d = &detail{row: ds.last}
+		d = &detail{}
 		ds.visits[visit] = d
 	}
 	return d
@@ -68,9 +70,19 @@ func (d *detail) size() int {
 	return len(d.value) + len(d.note.Text)
 }
 
-// predicted records a prediction of a visit, of which it keeps a copy.
-func (ds *details) predicted(visit string, o beds.Order, value []byte) {
+// number returns the row of the visit whose first prediction is in a record: the same in every process that reads the
+// record, and of no other one, also not of a KafkaTopic that takes the place of this one. It does not tell which.
+func number(r *ingest.Record) uint64 {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %d", r.Partition, r.Offset, r.Time.UnixMilli()))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// predicted records a prediction of a visit, of which it keeps a copy. The visit has the row of the first one.
+func (ds *details) predicted(visit string, o beds.Order, row uint64, value []byte) {
 	d := ds.of(visit)
+	if d.row == 0 {
+		d.row = row
+	}
 	if o.Compare(d.scored) < 0 {
 		return
 	}

@@ -27,8 +27,8 @@ func TestDetailsMemory(t *testing.T) {
 	ds.most = most
 	for i := range visits {
 		p.VisitID, p.Warnings = fmt.Sprint("v", i), []msg.Warning{{Field: strings.Repeat("x", size)}}
-		ds.predicted(p.VisitID, at(i), p.AppendJSON(nil))
-		ds.predicted(p.VisitID, at(i-1), []byte("older"))
+		ds.predicted(p.VisitID, at(i), 1, p.AppendJSON(nil))
+		ds.predicted(p.VisitID, at(i-1), 2, []byte("older"))
 	}
 	held, kept := 0, 0
 	for i := range visits {
@@ -81,7 +81,7 @@ func TestDetailsTexts(t *testing.T) {
 		o := beds.Order{Seen: now.Add(time.Duration(i) * time.Second), Offset: int64(i)}
 		p.VisitID = fmt.Sprint("v", i)
 		ds.noted(p.VisitID, o, &msg.Note{Site: "A", Text: strings.Repeat("x", size)})
-		ds.predicted(p.VisitID, o, p.AppendJSON(nil))
+		ds.predicted(p.VisitID, o, 1, p.AppendJSON(nil))
 	}
 	held, texts := 0, 0
 	for i := range visits {

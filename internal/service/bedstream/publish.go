@@ -55,6 +55,7 @@ type publisher struct {
 	keys  map[string]bool    // of this site, with a value
 	means map[string]float64 // last published, by key
 	clock time.Time          // of the last forecasts on the clock
+	ahead int                // patients whose notes say that they arrive later, when the log last had it
 }
 
 // replay reads which keys of this site have a value.
@@ -85,6 +86,11 @@ func (p *publisher) step(ctx context.Context) error {
 		return err
 	}
 	p.metrics.show(moment)
+	if moment.Ahead > p.ahead {
+		p.log.Warn("patients are not counted whose notes say that they arrive later than now: are the clock and the time "+
+			"zone of what sends them right?", "patients", moment.Ahead)
+	}
+	p.ahead = moment.Ahead
 	if !due && !p.moved(all) {
 		return nil
 	}

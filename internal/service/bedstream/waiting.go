@@ -32,6 +32,7 @@ type listing struct {
 	named      time.Time
 	complaints map[string]bool // those of enough patients, by the names of the pool
 	sites      map[string]bool
+	wards      map[string]bool
 }
 
 // FollowNotes reads notes until ctx ends, with the errors of ingest.Client.Follow: what they say of those who wait, and
@@ -101,7 +102,7 @@ func (d *Demand) waitlist(at time.Time) *waitlist.List {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.fits.at(at, d.pool)
-	waiting := d.pool.Waiting(at, f.Fit())
+	waiting, ahead := d.pool.Waiting(at, f.Fit())
 	patients := make([]*waitlist.Patient, len(waiting))
 	for i := range waiting {
 		w := &waiting[i]
@@ -116,7 +117,7 @@ func (d *Demand) waitlist(at time.Time) *waitlist.List {
 		patients[i] = p
 	}
 	list := waitlist.New(at, patients)
-	list.Patience, list.Names = f.Fit().Patience(), d.names(patients, f)
+	list.Patience, list.Names, list.Ahead = f.Fit().Patience(), d.names(patients, f), ahead
 	return list
 }
 
@@ -125,14 +126,15 @@ func (d *Demand) waitlist(at time.Time) *waitlist.List {
 func (d *Demand) names(patients []*waitlist.Patient, f *fitted) waitlist.Names {
 	l := &d.listing
 	if now := d.Now(); now.Sub(l.named) >= namedFor || now.Before(l.named) {
-		complaints, sites := tally{}, tally{}
+		complaints, sites, wards := tally{}, tally{}, tally{}
 		d.pool.Complaints(func(visit, complaint string) { complaints.add(complaint, d.details.person(visit)) })
+		d.pool.Wards(func(visit, ward string) { wards.add(ward, d.details.person(visit)) })
 		for visit, detail := range d.details.visits {
 			if detail.note != nil {
 				sites.add(detail.note.Site, d.details.person(visit))
 			}
 		}
-		l.complaints, l.sites, l.named = complaints.many(), sites.many(), now
+		l.complaints, l.sites, l.wards, l.named = complaints.many(), sites.many(), wards.many(), now
 	}
 	return waitlist.Names{
 		Sites: named(patients, func(p *waitlist.Patient) string { return p.Site },
@@ -142,7 +144,7 @@ func (d *Demand) names(patients []*waitlist.Patient, f *fitted) waitlist.Names {
 		Wards: named(patients, func(p *waitlist.Patient) string { return p.Ward },
 			func(ward string) bool {
 				_, configured := d.Beds[ward]
-				return configured || f.Fit().Wards.Count(ward) >= leastNamed
+				return configured || l.wards[ward] || f == d.fits.stored && f.Fit().Wards.Count(ward) >= leastNamed
 			}),
 	}
 }

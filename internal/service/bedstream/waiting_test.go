@@ -103,22 +103,20 @@ func TestWaiting(t *testing.T) {
 	back := func(all map[string]*waitlist.Patient) bool { return len(all) == 11 && all[secret+"2"].Label == "B2" }
 	r.until("one who is back", back)
 	_, before := r.list()
-	rows := map[uint64]bool{}
-	for _, p := range before {
-		rows[p.Row] = true
-	}
 	r.stop()
 	r = s.start()
 	r.until("all after a restart", back)
 	_, after := r.list()
+	rows := map[uint64]bool{}
 	for id, p := range after {
 		if b := before[id]; b == nil || p.Probability != b.Probability || p.Age != b.Age || p.Label != b.Label ||
 			!p.Arrived.Equal(b.Arrived) {
 			t.Errorf("after a restart %+v, before %+v", p, before[id])
 		}
-		if rows[p.Row] {
-			t.Error("a row has a number of the process before")
+		if b := before[id]; b != nil && (p.Row != b.Row || rows[p.Row]) {
+			t.Errorf("row %d was row %d before the restart, or is another's", p.Row, b.Row)
 		}
+		rows[p.Row] = true
 	}
 	// Erased: the note, and then all that is known.
 	s.send(&kgo.Record{Topic: triageNotes, Key: fmt.Append(nil, secret, 5)})

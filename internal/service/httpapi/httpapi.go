@@ -59,6 +59,7 @@ type API struct {
 	origin  *http.CrossOriginProtection
 	metrics *metrics
 	watched watched
+	seen    seen
 }
 
 // New returns the handler.
@@ -129,7 +130,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			route = r.Pattern
 		}
 		a.metrics.observe(route, answer.status(), time.Since(began))
-		if v.audited {
+		if v.audited && !a.again(r, answer.status()) {
 			a.audit(r, answer.status())
 		}
 		if what != nil && begun {
@@ -246,6 +247,40 @@ func (o *watched) end(c Caller) {
 func tooMany() http.Handler {
 	return headed(problem(http.StatusTooManyRequests, "", "more requests than http.rate_limit allows"),
 		"Retry-After", "1")
+}
+
+// againHeader is sent by pages that stay open with what they ask by themselves, every few seconds.
+const againHeader = "Wardcast-Again"
+
+// Bounds of seen: the audit log has an open page once in so long, and so many of them are remembered.
+const (
+	seenFor  = time.Hour
+	mostSeen = 10_000
+)
+
+// seen is what the audit log has lately: when a caller read an address.
+type seen struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// again reports whether an open page asked once more for what the audit log has had of the same caller within an hour.
+func (a *API) again(r *http.Request, status int) bool {
+	v, s := visitOf(r.Context()), &a.seen
+	if v.need == Operator || status != http.StatusOK {
+		return false
+	}
+	key, now := v.caller.Name+" "+string(v.caller.Role)+" "+r.Pattern+"?"+r.URL.RawQuery, time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Header.Get(againHeader) != "" && now.Sub(s.at[key]) < seenFor {
+		return true
+	}
+	if s.at == nil || len(s.at) == mostSeen {
+		s.at = map[string]time.Time{}
+	}
+	s.at[key] = now
+	return false
 }
 
 // audit logs who saw predictions or changed something.

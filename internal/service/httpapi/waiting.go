@@ -120,6 +120,6 @@ func (a *API) waitingList(q *query) http.Handler {
 	}
 	return JSON(map[string]any{
 		"as_of": list.AsOf.UTC(), "total": found.Total, "admit": found.Admit, "close": found.Close, "none": found.None,
-		"visits": visits,
+		"ahead": list.Ahead, "visits": visits,
 	})
 }

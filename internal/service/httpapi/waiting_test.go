@@ -40,7 +40,7 @@ func twoWait() *waitlist.List {
 	})
 }
 
-const bothWait = `{"admit":1,"as_of":"2026-11-20T16:00:00Z","close":0,"none":1,"total":2,"visits":[` +
+const bothWait = `{"admit":1,"ahead":0,"as_of":"2026-11-20T16:00:00Z","close":0,"none":1,"total":2,"visits":[` +
 	`{"visit_id":"zzsecretname","site":"A","arrived_at":"2026-11-20T15:00:00Z","waited_s":3600,"complaint":"Fall",` +
 	`"age":84,"sex":"M","acuity":2,"probability":0.88,"threshold":0.5,"decision":"admit","abstained":false,` +
 	`"ward":"MED","label":"B4"},{"visit_id":"zzsecretname2","site":"","arrived_at":"2026-11-20T16:00:01Z",` +
@@ -59,6 +59,16 @@ func TestWaiting(t *testing.T) {
 	same(t, "for a viewer", strings.Replace(bothWait, `"B4"`, `null`, 1), got.body)
 	if n := strings.Count(s.log.String(), `"route":"/v1/waiting"`); n != 2 {
 		t.Errorf("the audit log has %d lines of who read who waits", n)
+	}
+	// What an open page asks by itself is in the log once for each caller and address, whatever else is.
+	open := bearer(viewerToken)
+	open["Wardcast-Again"] = "1"
+	for _, path := range []string{"", "", "?sort=waited", "?sort=waited"} {
+		s.ask("GET /v1/waiting"+path, "", open)
+	}
+	s.ask("GET /v1/waiting", "", bearer(viewerToken))
+	if n := strings.Count(s.log.String(), `"route":"/v1/waiting"`); n != 4 {
+		t.Errorf("the audit log has %d lines of two who looked twice, one of them at an open page of two addresses", n)
 	}
 	for query, want := range map[string]string{
 		"decision=admit": `"total":1`, "decision=discharge": `"total":0`, "decision=none": `"none":1,"total":1`,

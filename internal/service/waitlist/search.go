@@ -49,19 +49,19 @@ var sexes = map[string]string{
 	"f": "f", "female": "f", "woman": "f", "girl": "f", "m": "m", "male": "m", "man": "m", "boy": "m",
 }
 
-// aged is a word that is an age, maybe with a sex; spaced is an age in months of two words.
+// aged is a word that is an age, maybe with a sex; spaced is an age with its unit in two words.
 var (
-	aged   = regexp.MustCompile(`^([0-9]{1,3})(yo?|mo|f|m)?$`)
-	spaced = regexp.MustCompile(`\b([0-9]{1,2}) ?(mo|months?)\b`)
+	aged   = regexp.MustCompile(`^([0-9]{1,3})(yo?|years?|mo|months?|f|m)?$`)
+	spaced = regexp.MustCompile(`\b([0-9]{1,3}) (yo?|years?|mo|months?)\b`)
 )
 
 // readWords returns what is searched.
 func readWords(s string) (words []word) {
-	for _, text := range split(spaced.ReplaceAllString(strings.ToLower(s), "${1}mo")) {
+	for _, text := range split(spaced.ReplaceAllString(strings.ToLower(s), "$1$2")) {
 		w := word{text: text, sex: sexes[text]}
 		if m := aged.FindStringSubmatch(text); m != nil {
 			w.age, w.sex = m[1], sexes[m[2]]
-			if m[2] == "mo" {
+			if strings.HasPrefix(m[2], "mo") {
 				w.age += " mo"
 			}
 		}
@@ -88,12 +88,15 @@ func (v *Visit) matches(words []word, labels bool) bool {
 	return true
 }
 
-// years returns the age as it is said, "" if it is not known.
+// years returns the age as it is said, but for the unit of years, "" if it is not known.
 func (v *Visit) years() string {
-	if !v.Age.Set {
+	switch {
+	case !v.Age.Set:
 		return ""
+	case v.Age.Value == 0:
+		return "0"
 	}
-	return wording.Age(v.Age.Value)
+	return strings.TrimSuffix(wording.Age(v.Age.Value), " y")
 }
 
 // sex returns the sex as it is searched.

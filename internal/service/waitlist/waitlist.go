@@ -16,7 +16,7 @@ import (
 
 // Visit is what the newest note and prediction say of a visit. It never changes: a corrected note makes another one.
 type Visit struct {
-	Row                        uint64 // number of the visit in this process, in place of ID in addresses; 0 for none
+	Row                        uint64 // number of the visit, in place of ID in addresses; 0 for none
 	ID, Site, Complaint, Sex   string
 	Age, Acuity                msg.Optional // the note's own, as it came
 	Probability, Threshold     float64
@@ -82,6 +82,7 @@ type List struct {
 	AsOf     time.Time
 	Patience time.Duration // after which a patient without an outcome is believed to have left
 	Names    Names
+	Ahead    int // patients who are not in the list, since their notes say that they arrive later
 
 	patients []*Patient
 	orders   [len(sorts)]struct {

@@ -44,6 +44,7 @@ type Options struct {
 	Away       func() (time.Time, error)          // when Kafka last answered, and why it does not now, or nil
 	Health     func() *health.Snapshot            // returns the state of the process
 	Replay     healthroom.Replay                  // sends dead letters back
+	Answered   healthroom.Answered                // tells what came of them
 	Trail      *httpapi.Trail                     // the latest of the audit log
 	// Questionnaires returns the questionnaires whose responses are scored, by name.
 	Questionnaires func() []questionnaires.Questionnaire
@@ -75,7 +76,7 @@ func Pages() []Page {
 			return questionnaires.New(p, o.Questionnaires)
 		}},
 		{"/health", "Health", func(p *page, o *Options) routes {
-			return healthroom.New(p, o.Health, o.Replay, o.Trail)
+			return healthroom.New(p, o.Health, o.Replay, o.Answered, o.Trail)
 		}},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wardcast/wardcast/ingest/deadletter"
@@ -40,6 +41,7 @@ type room struct {
 	*frame.Page
 	snapshot         func() *health.Snapshot
 	send             Replay
+	answered         Answered
 	trail            *httpapi.Trail
 	view, replayView *frame.Template
 
@@ -56,12 +58,15 @@ type replayed struct {
 	At              time.Time
 	By, Reason, Why string
 	Sent            int
+	answered        atomic.Bool // it is known that all of them are, or died again
 }
 
 // New returns the routes of the page.
-func New(p *frame.Page, snapshot func() *health.Snapshot, replay Replay, trail *httpapi.Trail) []httpapi.Route {
+func New(p *frame.Page, snapshot func() *health.Snapshot, replay Replay, answered Answered,
+	trail *httpapi.Trail,
+) []httpapi.Route {
 	h := &room{
-		Page: p, snapshot: snapshot, send: replay, trail: trail, view: p.Template(html),
+		Page: p, snapshot: snapshot, send: replay, answered: answered, trail: trail, view: p.Template(html),
 		replayView: p.Template(replayHTML), auditView: p.Template(auditHTML), lettersView: p.Template(lettersHTML),
 		sent: map[string]*replayed{},
 	}
@@ -103,22 +108,36 @@ const hourSpan, hourGap = time.Hour, 90 * time.Second
 func (h *room) page(r *http.Request) http.Handler {
 	data := newView(h.snapshot())
 	data.Operator = httpapi.CallerOf(r.Context()).Is(httpapi.Operator)
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	for i := range data.Streams {
 		s := &data.Streams[i]
-		if s.Replayed = h.sent[s.Name]; s.Replayed != nil {
-			s.Outcome = s.Replayed.outcome(s.Status)
+		h.mu.Lock()
+		s.Replayed = h.sent[s.Name]
+		h.mu.Unlock()
+		if s.Replayed != nil {
+			s.Outcome = s.Replayed.outcome(s.Status, h.asked(r.Context(), s))
 		}
 	}
 	return h.view.View(data)
 }
 
-// answeredWithin is how long after a replay the lag may not count what was sent yet.
-const answeredWithin = 5 * time.Second
+// asked reports whether all that was last sent back has been answered. Kafka is asked until it has.
+func (h *room) asked(ctx context.Context, s *stream) bool {
+	d := s.Replayed
+	if !d.answered.Load() && s.At.Sub(d.At) > answeredWithin {
+		ctx, cancel := context.WithTimeout(ctx, askedWithin)
+		defer cancel()
+		d.answered.Store(h.answered(ctx, s.Name))
+	}
+	return d.answered.Load()
+}
+
+const (
+	answeredWithin = 5 * time.Second // how long after an answer a letter that died again may not be read yet
+	askedWithin    = 2 * time.Second
+)
 
 // outcome says what came of a replay, as far as is known.
-func (d *replayed) outcome(s *health.Status) string {
+func (d *replayed) outcome(s *health.Status, answered bool) string {
 	if s.Tally == nil {
 		return "What came of that is not known: the dead letters cannot be read."
 	}
@@ -137,7 +156,7 @@ func (d *replayed) outcome(s *health.Status) string {
 	switch {
 	case left == 0:
 		return text
-	case s.Lag == 0 && s.At.Sub(d.At) > answeredWithin:
+	case answered:
 		return text + wording.Count(left, s.Noun+" was answered", wording.Plural(s.Noun)+" were answered") + "."
 	}
 	return text + wording.Count(left, s.Noun+" waits", wording.Plural(s.Noun)+" wait") + " for an answer, or got one."
@@ -260,6 +279,9 @@ func (h *room) csv(*http.Request) http.Handler {
 
 // Replay sends the dead letters of a stream with a reason back to where they came from; a dry run counts them.
 type Replay func(ctx context.Context, stream string, reason msg.Reason, dryRun bool) (deadletter.Sent, error)
+
+// Answered reports whether all that a stream's last replay sent is known to have been answered, by any scorer.
+type Answered func(ctx context.Context, stream string) bool
 
 const (
 	replayPatience = 20 * time.Second // bounds a replay, which must end before the server gives the request up

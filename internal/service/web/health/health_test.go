@@ -62,7 +62,7 @@ func TestPage(t *testing.T) {
 	s := webtest.New(t)
 	webtest.Golden(t, "health", string(s.Page("/health", "Health").Template(html).Part("page", newView(someHealth()))))
 	trail := &httpapi.Trail{Since: time.Date(2026, 11, 20, 7, 0, 0, 0, time.UTC)}
-	s.Serve(New(s.Page("/health", "Health"), someHealth, nil, trail),
+	s.Serve(New(s.Page("/health", "Health"), someHealth, nil, nil, trail),
 		func(o *httpapi.Options) { o.Trail = trail })
 	s.Check(map[string]webtest.Case{
 		"CSV":                {Path: "/health.csv", Status: 200, Has: "2026-11-20T08:00:00Z,triage,1240,130,0,\n"},
@@ -83,13 +83,14 @@ func TestReplay(t *testing.T) {
 	t.Parallel()
 	s := webtest.New(t)
 	var asked []string
-	failure := error(nil)
+	failure, answered := error(nil), false
 	replay := func(_ context.Context, stream string, reason msg.Reason, dryRun bool) (deadletter.Sent, error) {
 		asked = append(asked, fmt.Sprint(stream, reason, dryRun))
 		return deadletter.Sent{Sent: 7, Exhausted: 1}, failure
 	}
 	trail, now := &httpapi.Trail{}, someHealth()
-	s.Serve(New(s.Page("/health", "Health"), func() *health.Snapshot { return now }, replay, trail),
+	s.Serve(New(s.Page("/health", "Health"), func() *health.Snapshot { return now }, replay,
+		func(context.Context, string) bool { return answered }, trail),
 		func(o *httpapi.Options) { o.Trail = trail })
 	const wanted = "/health/replay?stream=triage&reason=wrong_type"
 	form := url.Values{"stream": {"triage"}, "reason": {"wrong_type"}, "why": {"the sender is mended"}}
@@ -143,18 +144,18 @@ func TestReplay(t *testing.T) {
 	}
 	died := deadletter.Letter{Time: time.Now(), Reason: msg.MissingField, Attempts: 2}
 	for _, c := range []struct {
-		died int
-		lag  float64
-		at   time.Duration
-		want string
+		died     int
+		answered bool // by all scorers, whatever this one has in hand
+		at       time.Duration
+		want     string
 	}{
-		{0, 0, time.Second, "7 notes wait for an answer, or got one."},
-		{2, 3, time.Minute, "2 notes died again: missing field. 5 notes wait for an answer, or got one."},
-		{2, 0, time.Minute, "2 notes died again: missing field. 5 notes were answered."},
-		{7, 0, time.Minute, "7 notes died again: missing field."},
+		{0, true, time.Second, "7 notes wait for an answer, or got one."},
+		{2, false, time.Minute, "2 notes died again: missing field. 5 notes wait for an answer, or got one."},
+		{2, true, time.Minute, "2 notes died again: missing field. 5 notes were answered."},
+		{7, true, time.Minute, "7 notes died again: missing field."},
 	} {
 		x := &now.Streams[0]
-		x.At, x.Lag = time.Now().Add(c.at), c.lag
+		x.At, x.Lag, answered = time.Now().Add(c.at), 0, c.answered
 		x.Tally.Latest = slices.Repeat([]deadletter.Letter{died}, c.died)
 		if _, _, page := s.Ask(webtest.Viewer, "/health", nil); !strings.Contains(page, "by <bdi>j.doe</bdi>: "+
 			"<bdi>the sender is mended</bdi>. "+c.want) {

@@ -24,6 +24,7 @@ type view struct {
 
 	AsOf     time.Time
 	Old      bool // it is not of now
+	Ahead    int  // patients who are not in it, since they are to arrive later
 	Waiting  int  // how many wait in all
 	Found    *waitlist.Found
 	Labels   bool   // may be seen
@@ -35,7 +36,8 @@ type view struct {
 	Menus    []menu
 	Hidden   []frame.Choice // what the menus leave as it is
 	Rows     []row
-	Sites    bool // patients of several sites wait
+	Sites    bool     // patients of several sites wait
+	Unnamed  []string // filters of the address that ask for a value that is not in their menu
 	From, To int
 	Earlier  string // the address of the page before this one, "" for none
 	Later    string
@@ -106,6 +108,7 @@ func (h *room) fill(d *view, list *waitlist.List, asked string) {
 	d.Found = list.Find(q)
 	d.AsOf, d.Words, d.Waiting, d.Labels = list.AsOf, q.Words, list.Len(), q.Labels
 	d.Sites = len(list.Names.Sites) > 1
+	d.Ahead = list.Ahead
 	d.Old = time.Since(list.AsOf) > oldAfter
 	d.Patience = wording.Count(int(list.Patience.Round(time.Hour)/time.Hour), "hour")
 	d.choices(&list.Names)
@@ -199,8 +202,8 @@ func (d *view) choices(names *waitlist.Names) {
 	}
 }
 
-// menu adds a filter, if there is something to choose. A value that is typed into the address but is not named, since
-// few have it, is called others.
+// menu adds a filter, if there is something to choose. The page says so of a value that is typed into the address but
+// is not named: few have it, or nobody. It does not say which.
 func (d *view) menu(m menu, names []string, now string) {
 	found := now == ""
 	for _, name := range names {
@@ -209,7 +212,8 @@ func (d *view) menu(m menu, names []string, now string) {
 		m.Choices = append(m.Choices, frame.Choice{Name: name, Label: name, Current: current})
 	}
 	if !found {
-		m.Choices = append(m.Choices, frame.Choice{Name: now, Label: "Others", Current: true})
+		m.Choices = append(m.Choices, frame.Choice{Name: now, Label: "Not listed", Current: true})
+		d.Unnamed = append(d.Unnamed, strings.ToLower(m.Label))
 	}
 	if len(names) > 1 || now != "" {
 		d.Menus = append(d.Menus, m)

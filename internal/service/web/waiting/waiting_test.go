@@ -159,7 +159,7 @@ func TestPage(t *testing.T) {
 	has("a discharge", plain(webtest.Viewer, "/waiting?decision=discharge", nil), "Likely discharge 2",
 		"1 to 2 of 2 shown")
 	_, _, body := s.Ask(webtest.Viewer, "/waiting?complaint=Rare&sort=waited&close=1", nil)
-	has("filters", body, `<option value="Rare" selected>Others</option>`,
+	has("filters", body, `<option value="Rare" selected>Not listed</option>`, "the address asks for a complaint that is not in the menu",
 		`<input type="hidden" name="sort" value="waited">`,
 		`href="/waiting?complaint=Rare&amp;sort=waited"`, `<input type="hidden" name="close" value="1">`)
 	for _, bad := range []string{"sort=x", "decision=perhaps", "close=2", "offset=-1"} {

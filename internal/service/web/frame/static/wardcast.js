@@ -8,6 +8,12 @@
   let heard = Date.now(); // when the server last said something
   let well = conn && conn.classList.contains("off") ? Number(conn.dataset.since) + skew : heard; // when all was last well, NaN if not known
 
+  // Words that were searched leave the tab with the login.
+  const stored = window.sessionStorage, wordsKey = "wardcast.words";
+  if ((stored.getItem("wardcast.who") || "") !== body.dataset.who) stored.removeItem(wordsKey);
+  stored.setItem("wardcast.who", body.dataset.who);
+  document.addEventListener("click", e => { if (e.target.closest("a[href='/logout']")) stored.removeItem(wordsKey); });
+
   const clock = at => new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: body.dataset.zone || "UTC" });
   const from = at => at ? " since " + clock(at - skew) : "";
   const since = ms => {
@@ -69,6 +75,7 @@
     if (!conn) throw new Error("another page");
     state({ ready: !conn.classList.contains("off"), text: $("span", conn).textContent.replace(/^· /, "") });
   };
+  const again = { headers: { "Wardcast-Again": "1" } }; // of what an open page asks by itself: the audit log has its opening
   // swap replaces the elements of these ids by those of another page of ours. It is false if the server does not answer.
   let asked = 0;
   const swap = async (ids, url, options) => {
@@ -129,7 +136,7 @@
       note.id = "gone";
       note.className = "msg";
       note.setAttribute("role", "status");
-      note.textContent = "This patient is no longer in the list, or the list was begun anew.";
+      note.textContent = "This patient is no longer in the list" + (feed ? ", or the list was begun anew." : ".");
       $("header", why()).after(note);
     };
     const show = async (link, { quiet = false, focus = false } = {}) => {
@@ -223,7 +230,7 @@
     const refill = async () => {
       if (busy()) { refilling = setTimeout(refill, 3000); return; }
       try {
-        const page = await load("/live", { signal: AbortSignal.timeout(patience) });
+        const page = await load("/live", { signal: AbortSignal.timeout(patience), ...again });
         if (busy()) return;
         held.replaceChildren();
         feed.replaceChildren(...page.getElementById("feed").children);
@@ -245,7 +252,7 @@
     };
     const ask = async () => {
       try {
-        const page = await load("/live", { signal: AbortSignal.timeout(patience) }), next = page.getElementById("feed");
+        const page = await load("/live", { signal: AbortSignal.timeout(patience), ...again }), next = page.getElementById("feed");
         told(page);
         if (next.dataset.last.split("-")[0] !== feed.dataset.last.split("-")[0]) { feed.replaceChildren(); held.replaceChildren(); }
         feed.dataset.last = next.dataset.last;
@@ -293,9 +300,8 @@
   // What stands under the pointer or has the focus moves at the reader's word only; counts are always new.
   function waitingList() {
     const rows = () => $("#rows"), find = $("#find"), q = $("#q"), fresh = $("#fresh"), explained = explaining(rows);
-    const key = "wardcast.words", stored = window.sessionStorage;
-    let words = q.value || stored.getItem(key) || "", held = null, turn = 0, timer;
-    const get = url => load(url, { signal: AbortSignal.timeout(patience), ...(words ? { method: "POST", body: new URLSearchParams({ q: words }) } : {}) });
+    let words = q.value || stored.getItem(wordsKey) || "", held = null, turn = 0, timer;
+    const get = (url, more) => load(url, { signal: AbortSignal.timeout(patience), ...(words ? { method: "POST", body: new URLSearchParams({ q: words }) } : {}), ...more });
     const busy = () => { const b = $("tbody", rows()); return b && (b.matches(":hover") || b.contains(document.activeElement)); };
     const numbers = from => $$("a[data-row]", from).map(a => a.dataset.row);
     const said = row => { const a = row && $(`a[data-row="${row}"]`, rows()); return a && $(".chance", a.closest("tr")).textContent + $(".moved", a.closest("tr")).textContent; };
@@ -306,7 +312,7 @@
       fresh.hidden = true;
       rows().replaceWith(next.getElementById("rows"));
       ages();
-      explained.check();
+      if (!$("#unread", next)) explained.check(); // until the list is whole, nobody has left it
       const link = row && $(`a[data-row="${row}"]`, rows());
       if (link && said(row) !== before) explained.show(link, { quiet: true }); // a corrected note
     };
@@ -333,13 +339,13 @@
     };
     const read = async () => {
       const mine = turn;
-      try { const next = await get(location.href); if (mine === turn) adopt(next); } catch { if (mine === turn) lost(); }
+      try { const next = await get(location.href, again); if (mine === turn) adopt(next); } catch { if (mine === turn) lost(); }
     };
     const search = () => {
       clearTimeout(timer);
       if (q.value.trim() === words) return;
       words = q.value.trim();
-      stored.setItem(key, words);
+      stored.setItem(wordsKey, words);
       go(location.href.replace(/offset=\d+&?/, ""), true).then(() => { $("#news").textContent = $("#say").textContent; });
     };
     q.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(search, 300); });
@@ -354,7 +360,7 @@
       const link = e.target.closest("a[href]");
       if (!link || link.dataset.row || link.pathname.startsWith("/v1/") || e.ctrlKey || e.metaKey || e.shiftKey) return;
       e.preventDefault();
-      if (link.id === "all") { words = q.value = ""; stored.removeItem(key); }
+      if (link.id === "all") { words = q.value = ""; stored.removeItem(wordsKey); }
       const href = link.getAttribute("href"), keyboard = e.detail === 0;
       link.blur();
       go(link.href, true).then(() => { if (keyboard) ($$(".g-list a").find(a => a.getAttribute("href") === href) || $(".scroll", rows()) || q).focus(); });
@@ -364,7 +370,7 @@
     document.addEventListener("focusout", () => setTimeout(() => { if (held && !busy()) list(held); }));
     addEventListener("popstate", () => go(location.href));
     if (words) {
-      stored.setItem(key, words);
+      stored.setItem(wordsKey, words);
       if (q.value !== words) { q.value = words; go(location.href); }
     }
     let ticks = 0;
