@@ -38,7 +38,7 @@ func (c *bridgeRunCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Conte
 
 type bridgeCheckCmd struct {
 	cli.Output
-	Message string `help:"File with one message: HL7 v2, in a frame of MLLP or not, or a Bundle of FHIR." required:"" type:"existingfile" placeholder:"FILE"`
+	Message string `help:"File with one message (-: standard input): HL7 v2, in a frame of MLLP or not, or a Bundle of FHIR." required:"" type:"existingfile" placeholder:"FILE"`
 	Config  string `help:"Configuration file (default: the defaults, and a key that anybody knows)." type:"existingfile" placeholder:"FILE"`
 }
 

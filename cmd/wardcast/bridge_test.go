@@ -54,6 +54,11 @@ func TestBridgeCheck(t *testing.T) {
 	if public := check("--message", message); len(public.Events) != 1 || public.Events[0].Key == own.Events[0].Key {
 		t.Errorf("without a key of one's own: %+v", public)
 	}
+	other := strings.NewReplacer("54094-8", "TRIAGE", "|E|ED", "|EMER|ED").Replace(triageMessage)
+	if got := succeed(t, other, "bridge", "check", "--message", "-"); !strings.Contains(got,
+		"no note, which lacks: emergency, text; in no setting: PV1-2 EMER, OBX-3 TRIAGE\n") {
+		t.Errorf("of another site: %s", got)
+	}
 	framed := clitest.File(t, "framed.hl7", "\x0b"+strings.Replace(triageMessage, "Zzvisit1", "", 1)+"\x1c\r")
 	if got := check("--message", framed); got.Answer != "AE" || got.Reason != "missing_visit" || got.Place != "PV1-19" {
 		t.Errorf("without a visit: %+v", got)

@@ -513,18 +513,19 @@ func (b *Bridge) Expire(now time.Time) (events []Event) {
 
 // Counts are the visits by what they lack.
 type Counts struct {
-	Visits                                        int
+	Visits, OtherClasses                          int // emergencies, and others
 	WithoutText, WithoutComplaint, WithoutOutcome int
 	// OldestUnjoined is when the first message came of the oldest emergency visit without a note, zero if there is
 	// none.
 	OldestUnjoined time.Time
 }
 
-// Count counts the emergency visits.
+// Count counts the visits.
 func (b *Bridge) Count() (c Counts) {
 	oldest := int64(0)
 	for _, v := range b.visits {
 		if !v.Emergency {
+			c.OtherClasses++
 			continue
 		}
 		c.Visits++

@@ -401,7 +401,7 @@ func TestCountAndExpire(t *testing.T) {
 		message{event: "A04", visit: "V3", obx: []string{fell}}.bytes(),
 		message{event: "A04", visit: "V4", class: "O"}.bytes())
 	want := bridge.Counts{
-		Visits: 3, WithoutText: 1, WithoutComplaint: 1, WithoutOutcome: 2, OldestUnjoined: now.Local(),
+		Visits: 3, OtherClasses: 1, WithoutText: 1, WithoutComplaint: 1, WithoutOutcome: 2, OldestUnjoined: now.Local(),
 	}
 	if got := b.Count(); got != want {
 		t.Errorf("Count = %+v, want %+v", got, want)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/wardcast/wardcast/ingest/fhir"
 	"github.com/wardcast/wardcast/ingest/hl7"
@@ -20,7 +21,7 @@ type Bundle struct {
 	Kind     string // such as Bundle^transaction
 	Entries  int
 	Readings []Reading
-	Unread   []*Refusal       // documents that cannot be read; the rest of the Bundle is used
+	Unread   []*Refusal       // documents that cannot be read, and deletions; the rest of the Bundle is used
 	Focus    []fhir.Reference // of a notification, the resources that it names and does not hold
 }
 
@@ -54,6 +55,12 @@ func (b *Bridge) ReadBundle(data []byte) (Bundle, error) {
 	for i, resource := range resources {
 		if resource != nil {
 			r.refer(resource, bundle.Entry[i].FullURL)
+			continue
+		}
+		request := bundle.Entry[i].Request
+		kind, _, _ := strings.Cut(fhir.Reference{Reference: request.URL}.Local(), "/")
+		if request.Method == "DELETE" && slices.Contains([]string{"Encounter", "Observation", "DocumentReference"}, kind) {
+			r.unread = append(r.unread, &Refusal{hl7.Failed, Deletion, hl7.Error{Position: i + 1, Segment: kind}})
 		}
 	}
 	err = r.readAll(resources)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,23 @@ func bundleOf(hour string, resources ...string) []byte {
 	}
 	return []byte(`{"resourceType":"Bundle","type":"transaction","timestamp":"2026-11-20T` + hour + `:00Z","entry":[` +
 		strings.Join(entries, ",") + `]}`)
+}
+
+// A deletion changes nothing, and somebody is told.
+func TestDeletion(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]int{"Encounter/e1": 1, "http://h/fhir/Observation/o1": 1, "Claim/1": 0} {
+		read, err := newBridge(t, nil).ReadBundle([]byte(`{"resourceType":"Bundle","type":"transaction","entry":[` +
+			`{"resource":` + aPatient + `},{"request":{"method":"DELETE","url":"` + url + `"}}]}`))
+		if err != nil || len(read.Unread) != want {
+			t.Errorf("%s: %+v, %v", url, read.Unread, err)
+		}
+		for _, u := range read.Unread {
+			if u.Reason != bridge.Deletion || u.Where.Position != 2 || !slices.Contains(bridge.Reasons(), u.Reason) {
+				t.Errorf("%s: %+v", url, u)
+			}
+		}
+	}
 }
 
 const (

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,10 @@ type Checked struct {
 	Place  string   `json:"place,omitzero"`   // of the fault, such as PV1-19
 	Unused []string `json:"unused,omitempty"` // values that cannot be used: some of UnusedValues
 	// Lacks says what a note of the visit still needs: emergency, text, complaint; or use.
-	Lacks  []string       `json:"lacks,omitempty"`
+	Lacks []string `json:"lacks,omitempty"`
+	// Unconfigured are the class and the codes of a message without a note that no setting names, as in OBX-3 TRIAGE.
+	Unconfigured []string `json:"unconfigured,omitempty"`
+
 	Events []CheckedEvent `json:"events"`
 }
 
@@ -40,6 +44,7 @@ func (c *Checked) String() string {
 	add(" at ", c.Place)
 	add("; unusable: ", strings.Join(c.Unused, ", "))
 	add("; no note, which lacks: ", strings.Join(c.Lacks, ", "))
+	add("; in no setting: ", strings.Join(c.Unconfigured, ", "))
 	return line.String()
 }
 
@@ -50,9 +55,13 @@ type CheckedEvent struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// ReadMessage reads a file with one message. Of one that is too large it returns so much that this is noticed.
+// ReadMessage reads a file with one message, or standard input for -. Of one that is too large it returns so much that this is noticed.
 func ReadMessage(name string) ([]byte, error) {
-	f, err := os.Open(name) //nolint:gosec // the command line names it
+	f := os.Stdin
+	var err error
+	if name != "-" {
+		f, err = os.Open(name) //nolint:gosec // the command line names it
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the message: %w", err)
 	}
@@ -89,7 +98,39 @@ func (b *Bridge) Check(data []byte, topic func(To) string, now time.Time) Checke
 	if first != "" {
 		c.Lacks = cmp.Or(b.visits[first], newVisit()).lacks()
 	}
+	if m, err := hl7.Parse(data); err == nil && len(c.Lacks) > 0 {
+		c.Unconfigured = b.unconfigured(m)
+	}
 	return c
+}
+
+// Bounds of a list for people, and of what may be a code in it.
+const (
+	maxUnconfigured = 20
+	maxCode         = 40
+)
+
+// unconfigured returns the class of the visit if it is no emergency, and the codes of observations and documents, that
+// no setting names.
+func (b *Bridge) unconfigured(m *hl7.Message) (all []string) {
+	add := func(place, what string, known bool) {
+		s := place + " " + what
+		if what != "" && !known && len(what) <= maxCode && len(all) < maxUnconfigured && !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	class := identifier(m.First("PV1").Field(2))
+	add("PV1-2", class, b.isEmergency(class))
+	for _, s := range m.Segments() {
+		switch c := code(s.Field(3)); s.Name {
+		case "TXA":
+			c = code(s.Field(2))
+			add("TXA-2", c, b.noteCodes[c])
+		case "OBX":
+			add("OBX-3", c, b.fields[c] != fieldUnknown)
+		}
+	}
+	return all
 }
 
 // What a note may lack.

@@ -84,15 +84,17 @@ const (
 	// SeveralPatients refuses a message with segments of more than one patient or visit: one's values would count as
 	// the other's.
 	SeveralPatients = "several_patients"
-	TooLongText     = "text_too_large" // for a note
-	NoServer        = "no_server"      // resources are named, and there is no bridge.fhir.server to fetch them from
+	// Deletion is an entry of a Bundle that deletes. What was joined of the resource stays.
+	Deletion    = "unsupported_deletion"
+	TooLongText = "text_too_large" // for a note
+	NoServer    = "no_server"      // resources are named, and there is no bridge.fhir.server to fetch them from
 )
 
 // Reasons returns all reasons of refusal.
 func Reasons() []string {
 	all := []string{
 		WrongType, WrongVersion, MissingSegment, MissingVisit, MissingPatient, MissingControl, SeveralPatients,
-		TooLongText, NoServer,
+		Deletion, TooLongText, NoServer,
 	}
 	for _, err := range fhir.Errors() {
 		all = append(all, err.Error())

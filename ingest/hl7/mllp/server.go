@@ -41,6 +41,7 @@ type Server struct {
 	// Opened and Ended observe connections; nil is allowed. An excess connection only ends.
 	Opened func()
 	Ended  func(End)
+	Failed func(error) // observes handshakes that fail; nil is allowed
 }
 
 // handshakeTimeout bounds a TLS handshake, and writing an answer.
@@ -110,6 +111,9 @@ func (s *Server) converse(ctx context.Context, conn net.Conn) End {
 		err := secured.HandshakeContext(bounded)
 		cancel()
 		if err != nil {
+			if s.Failed != nil {
+				s.Failed(err)
+			}
 			return Handshake
 		}
 		conn = secured

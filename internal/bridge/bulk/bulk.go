@@ -73,6 +73,7 @@ var causes = map[string]string{
 // past is what is known of the visits: the content of stateFile.
 type past struct {
 	KeyID      string             `json:"key_id"`
+	Site       string             `json:"site"`
 	Since      map[string]string  `json:"since"` // by server, the time of its last export
 	References *bridge.References `json:"references"`
 	States     map[string]string  `json:"states"`    // of visits and merged patients, as the bridge keeps them
@@ -153,7 +154,7 @@ func Run(ctx context.Context, o Options) (*Counts, error) {
 
 func (r *run) load() error {
 	r.past = past{
-		KeyID: r.bridge.KeyID(), Since: map[string]string{}, References: bridge.NewReferences(),
+		KeyID: r.bridge.KeyID(), Site: r.Config.Site, Since: map[string]string{}, References: bridge.NewReferences(),
 		States: map[string]string{}, Documents: map[string]string{}, Deleted: map[string]bool{},
 		Notes: map[string]string{}, Outcomes: map[string]string{},
 	}
@@ -175,6 +176,9 @@ func (r *run) load() error {
 	if r.KeyID != r.bridge.KeyID() {
 		return fmt.Errorf("%s was written with key %s; the configuration has another one, %s", f.Name(), r.KeyID,
 			r.bridge.KeyID())
+	}
+	if r.Site != r.Config.Site {
+		return fmt.Errorf("%s is of site %q; the configuration has another one, %q", f.Name(), r.Site, r.Config.Site)
 	}
 	for key, value := range r.States {
 		if err := r.bridge.Load(bridge.State, key, []byte(value)); err != nil {
@@ -264,6 +268,9 @@ func (r *run) folder() (from source, err error) {
 	})
 	if err != nil {
 		return from, fmt.Errorf("reading the folder: %w", err)
+	}
+	if len(from.files) == 0 {
+		return from, fmt.Errorf("%s has no file with the end .hl7, .ndjson or .jsonl", r.Folder)
 	}
 	return from, nil
 }

@@ -308,6 +308,15 @@ func TestFolder(t *testing.T) {
 	if _, err := bulk.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), own.ID()) {
 		t.Errorf("another key: %v", err)
 	}
+	o.Key = bridge.PublicKey()
+	o.Config.Site = "B"
+	if _, err := bulk.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `site "A"`) {
+		t.Errorf("another site: %v", err)
+	}
+	o.Out, o.Folder = t.TempDir(), t.TempDir()
+	if _, err := bulk.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no file") {
+		t.Errorf("an empty folder: %v", err)
+	}
 }
 
 // A server that is slow, that fails in the middle, and whose export a second run goes on with.

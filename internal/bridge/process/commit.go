@@ -222,8 +222,8 @@ func (c *committer) output(e *bridge.Event) *ingest.Output {
 	out := &ingest.Output{Key: []byte(e.Key), Value: e.Value}
 	if e.ID != "" {
 		out.AddEvent([]byte(e.ID), c.source, e.Type, e.Time.UTC().Format(msg.TimeFormat))
-		out.AddHeader(headerKeyID, c.process.bridge.KeyID())
 	}
+	out.AddHeader(headerKeyID, c.process.bridge.KeyID())
 	return out
 }
 

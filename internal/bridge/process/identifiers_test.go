@@ -11,9 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
+	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/bridge/process"
 )
 
 // planted stands where a message identifies a patient, or could.
@@ -196,6 +199,32 @@ func plantString(v any, n *int) any {
 }
 
 // TestIdentifiersInAnswers: without keep_identifiers a prediction goes back without them.
+// Visits that were joined with another key are never met again.
+func TestAnotherKey(t *testing.T) {
+	t.Parallel()
+	h := newHospital(t)
+	run := func(o *process.Options) { o.EmbeddedBroker = h.dir }
+	stop := h.start(run)
+	if code, _ := h.dial().ask(adt("A04", "1", "V1", text+fall), time.Minute); code != hl7.Accepted {
+		t.Fatalf("answered %s", code)
+	}
+	stop()
+	const warning = "visits were joined with another key"
+	stop = h.start(run)
+	stop()
+	if strings.Contains(h.log.String(), warning) {
+		t.Error("the same key is taken for another one")
+	}
+	h.config.Bridge.KeyFile = filepath.Join(t.TempDir(), "other.key")
+	if err := bridge.NewKeyFile(h.config.Bridge.KeyFile); err != nil {
+		t.Fatal(err)
+	}
+	h.start(run)
+	if !strings.Contains(h.log.String(), warning) {
+		t.Error("another key is not told")
+	}
+}
+
 func TestIdentifiersInAnswers(t *testing.T) {
 	t.Parallel()
 	h := newHospital(t)

@@ -90,7 +90,7 @@ func newMetrics(p *process) *metrics {
 	}
 	p.Registry.MustRegister(&visits{
 		count: p.count, all: prometheus.NewDesc("wardcast_bridge_visits",
-			"Emergency visits that are remembered, by what they lack; all of them with lack none.",
+			"Emergency visits that are remembered, by what they lack; all of them with lack none, others with class.",
 			[]string{"lack"}, nil),
 		oldest: prometheus.NewDesc("wardcast_bridge_oldest_unjoined_seconds",
 			"Time since the first message of the oldest emergency visit without a note; 0 if there is none.", nil, nil),
@@ -130,6 +130,7 @@ func (v *visits) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
 	gauge(v.all, float64(c.Visits), "none")
+	gauge(v.all, float64(c.OtherClasses), "class")
 	gauge(v.all, float64(c.WithoutText), "text")
 	gauge(v.all, float64(c.WithoutComplaint), "complaint")
 	gauge(v.all, float64(c.WithoutOutcome), "outcome")

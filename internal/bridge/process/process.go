@@ -19,6 +19,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -228,7 +229,7 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // run listens and serves.
 func (p *process) run(ctx context.Context) error {
-	web, err := p.listen(ctx, p.config.FHIR.Listen)
+	web, err := p.listen(ctx, "bridge.fhir.listen", p.config.FHIR.Listen)
 	if err != nil {
 		return err
 	}
@@ -289,7 +290,7 @@ func (p *process) serve(ctx context.Context) error {
 			return err
 		}
 	}
-	incoming, err := p.listen(ctx, p.config.MLLP.Listen)
+	incoming, err := p.listen(ctx, "bridge.mllp.listen", p.config.MLLP.Listen)
 	if err != nil {
 		return err
 	}
@@ -315,11 +316,16 @@ const flushTimeout = 2 * time.Second
 
 // restore takes up what was joined before, and how far answers were sent.
 func (p *process) restore(ctx context.Context, sent map[string]delivered) error {
-	damaged := 0
+	damaged, foreign := 0, 0
 	read := func(to bridge.To, topic string) error {
 		_, err := p.client.Replay(ctx, ingest.Replay{Topic: topic, Logger: p.Logger}, func(r *ingest.Record) error {
 			if to == bridge.State && load(sent, r) {
 				return nil
+			}
+			if slices.ContainsFunc(r.Headers, func(h ingest.Header) bool {
+				return h.Key == headerKeyID && string(h.Value) != p.bridge.KeyID()
+			}) {
+				foreign++
 			}
 			p.commits.locked(func() { // metrics count the visits at any time
 				if p.bridge.Load(to, string(r.Key), r.Value) != nil {
@@ -336,6 +342,10 @@ func (p *process) restore(ctx context.Context, sent map[string]delivered) error 
 	}
 	if damaged > 0 {
 		p.Logger.WarnContext(ctx, "records of the bridge's state cannot be read", "records", damaged)
+	}
+	if foreign > 0 {
+		p.Logger.WarnContext(ctx, "visits were joined with another key: what comes now does not meet them",
+			"records", foreign, "key_id", p.bridge.KeyID())
 	}
 	return err
 }
@@ -356,14 +366,14 @@ func (p *process) count() (c bridge.Counts) {
 	return c
 }
 
-// listen listens on an address, if there is one.
-func (p *process) listen(ctx context.Context, address string) (net.Listener, error) {
+// listen listens on the address of a key of the configuration, if there is one.
+func (p *process) listen(ctx context.Context, key, address string) (net.Listener, error) {
 	if address == "" {
 		return nil, nil //nolint:nilnil // there is none
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listening: %w", err)
+		return nil, fmt.Errorf("listening at %s: %w", key, err)
 	}
 	return l, nil
 }
@@ -373,7 +383,19 @@ func (p *process) mllp() (*mllp.Server, error) {
 	c := &p.config.MLLP
 	s := &mllp.Server{
 		Answer: p.answer, Limit: hl7.MaxMessage, Idle: c.Idle, Connections: c.Connections,
-		Opened: p.metrics.connections.Inc, Ended: p.metrics.ended,
+		Opened: p.metrics.connections.Inc,
+		Ended: func(e mllp.End) {
+			if p.metrics.ended(e); e == mllp.Excess {
+				p.warnings.Add(string(e), func(n int) {
+					p.Logger.Warn("connections were closed: bridge.mllp.connections are open", "connections", n)
+				})
+			}
+		},
+		Failed: func(err error) {
+			p.warnings.Add(string(mllp.Handshake), func(n int) {
+				p.Logger.Warn("TLS handshakes of senders failed", "connections", n, "err", err)
+			})
+		},
 	}
 	var err error
 	s.TLS, err = p.serverTLS("bridge.mllp.tls", c.TLS)

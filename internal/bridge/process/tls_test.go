@@ -20,6 +20,7 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/ingest/hl7/mllp"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/internal/bridge/process"
 	"github.com/wardcast/wardcast/internal/service/config"
 )
@@ -99,6 +100,10 @@ func TestTLS(t *testing.T) {
 	if code, err := send(nil, "4"); err == nil {
 		t.Errorf("a client without TLS is answered %s", code)
 	}
+	ingesttest.Await(t, "the fault of a handshake in the log", func() bool {
+		return strings.Contains(h.log.String(), `"TLS handshakes of senders failed"`) &&
+			strings.Contains(h.log.String(), "tls: ")
+	})
 	next, nextKey := certify(t)
 	for from, to := range map[string]string{next: own, nextKey: ownKey} {
 		data, err := os.ReadFile(from)
