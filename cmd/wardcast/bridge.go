@@ -52,7 +52,7 @@ func (c *bridgeCheckCmd) Run(d *cli.Deps) error {
 		}
 		cfg, key = *loaded, own
 	}
-	data, err := bridge.ReadMessage(c.Message)
+	data, err := bridge.ReadMessage(c.Message, d.In)
 	if err != nil {
 		return err
 	}

@@ -55,19 +55,19 @@ type CheckedEvent struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// ReadMessage reads a file with one message, or standard input for -. Of one that is too large it returns so much that this is noticed.
-func ReadMessage(name string) ([]byte, error) {
-	f := os.Stdin
-	var err error
+// ReadMessage reads a file with one message, or in for -. Of one that is too large it returns so much that this is
+// noticed.
+func ReadMessage(name string, in io.Reader) ([]byte, error) {
 	if name != "-" {
-		f, err = os.Open(name) //nolint:gosec // the command line names it
+		f, err := os.Open(name) //nolint:gosec // the command line names it
+		if err != nil {
+			return nil, fmt.Errorf("reading the message: %w", err)
+		}
+		defer func() { _ = f.Close() }() // it is only read
+		in = f
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the message: %w", err)
-	}
-	defer func() { _ = f.Close() }() // it is only read
 	const frame = 3
-	data, err := io.ReadAll(io.LimitReader(f, max(hl7.MaxMessage, fhir.MaxBundle)+frame+1))
+	data, err := io.ReadAll(io.LimitReader(in, max(hl7.MaxMessage, fhir.MaxBundle)+frame+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the message: %w", err)
 	}
