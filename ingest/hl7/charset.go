@@ -19,8 +19,10 @@ var charsets = map[string]charset{
 	"885915": {charmap.ISO8859_15}, "ISO885915": {charmap.ISO8859_15},
 }
 
+var charsetMarks = strings.NewReplacer(" ", "", "-", "", "/", "", "_", "")
+
 func findCharset(name string) (c charset, known bool) {
-	c, known = charsets[strings.NewReplacer(" ", "", "-", "", "/", "", "_", "").Replace(strings.ToUpper(name))]
+	c, known = charsets[charsetMarks.Replace(strings.ToUpper(name))]
 	return c, known
 }
 

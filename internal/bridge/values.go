@@ -62,11 +62,13 @@ const leastFahrenheit = 60
 // annotation is a comment in a unit of UCUM, as in %{Oxygen} or {beats}/min.
 var annotation = regexp.MustCompile(`\{[^}]*\}`)
 
+var unitMarks = strings.NewReplacer(" ", "", "[", "", "]", "")
+
 // find returns the unit that the code or the text of a unit names.
 func find(units map[string]unit, names ...string) (unit, bool) {
 	for _, name := range names {
 		name = annotation.ReplaceAllString(name, "")
-		name = strings.NewReplacer(" ", "", "[", "", "]", "").Replace(strings.ToLower(name))
+		name = unitMarks.Replace(strings.ToLower(name))
 		if u, ok := units[name]; ok && name != "" {
 			return u, true
 		}
@@ -143,9 +145,11 @@ func acuityLevels(scale string, site map[string]int) map[string]int {
 	return all
 }
 
+var levelMarks = strings.NewReplacer("-", " ", "_", " ", ":", " ")
+
 // plain returns a name of a level without what spellings differ in.
 func plain(s string) string {
-	s = strings.NewReplacer("-", " ", "_", " ", ":", " ").Replace(strings.ToLower(s))
+	s = levelMarks.Replace(strings.ToLower(s))
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "non urgent", "nonurgent")
 }
 
