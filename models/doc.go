@@ -12,14 +12,13 @@
 //	<store>/generations/<generation>.json          which version each model has, and who has none
 //	<store>/champion                               text: the generation that is served
 //	<store>/history.jsonl                          who promoted, refused or rolled back what, when and why
-//	<store>/.shards/                               what processes that share a training leave for each other
 //
 // A version appears whole or not at all, a generation after its versions, and neither ever changes. The name of each is
 // the time of creation and the first six digits of the SHA-256 of its file, for a version of its manifest, so that the
 // name vouches for the file, and the manifest for the other files. A file that does not match is refused with its name.
 //
-// Only champion and history.jsonl change, apart from .shards, which no list shows: the one by compare-and-swap, so that
-// of two writers the second gets an error, the other by adding a line. A change is recorded before it takes effect. A
+// Only champion and history.jsonl change: the one by compare-and-swap, so that of two writers the second gets an error,
+// the other by adding a line. A change is recorded before it takes effect. A
 // crash at any moment therefore leaves a store that loads as before or as after the change, and at worst a record of a
 // change that did not take effect, which Event.Abandoned marks.
 //

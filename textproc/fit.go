@@ -2,7 +2,6 @@ package textproc
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"maps"
 	"math"
@@ -37,18 +36,6 @@ func (c *tally) count(patient int) {
 	}
 }
 
-// merge adds counts of other patients to all.
-func merge(all, more map[string]*tally) {
-	for key, c := range more {
-		if own := all[key]; own != nil {
-			own.patients += c.patients
-			merge(own.surfaces, c.surfaces)
-		} else {
-			all[key] = c
-		}
-	}
-}
-
 // Fit is Learn and the rows of docs, n×p.
 func Fit(docs []Document, s Settings) (*Vectorizer, *matrix.CSR, error) {
 	v, err := Learn(docs, s)
@@ -69,16 +56,7 @@ func Learn(docs []Document, s Settings) (*Vectorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	tallies, patients := gather(docs, merge,
-		func(texts iter.Seq2[int, string]) map[string]*tally { return countTerms(draft, texts) })
-	vocabulary := draft.choose(tallies, patients)
-	if len(vocabulary) == 0 {
-		return nil, fmt.Errorf("%w: of %d terms in %d notes of %d patients none is in at least %d patients "+
-			"(%d for common words) and in at most a share of %v of them",
-			ErrEmptyVocabulary, len(tallies), len(docs), patients, s.MinDF, s.MinCommon, s.MaxDF)
-	}
-	idf := lists.Map(vocabulary, func(t Term) float64 { return s.IDF.value(patients, t.DF) })
-	return draft, draft.setVocabulary(vocabulary, idf, nil)
+	return countDocs(draft, docs).learn(draft)
 }
 
 // countTerms returns, for every term of texts and each of its surface forms, the number of distinct patients.

@@ -161,17 +161,23 @@ func (t *Transformer) PieceSum(weights []float64) float64 {
 	return total
 }
 
-// wordUse is a word of a text and whether it is affirmed.
-type wordUse struct {
-	raw  string
-	kind int
+// WordUse is a word of a text, folded, and whether it is affirmed (0) or not (1).
+type WordUse struct {
+	Raw  string `json:"w"`
+	Kind int    `json:"k"`
 }
 
 // Words is the words of notes that have pieces, each affirmed or not, as columns between notes and pieces. It is
 // immutable.
 type Words struct {
-	columns map[wordUse]int32
+	columns map[WordUse]int32
 	pieces  *matrix.CSR
+}
+
+// Uses returns the words in the order of their columns.
+func (w *Words) Uses() []WordUse {
+	return slices.SortedFunc(maps.Keys(w.columns),
+		func(a, b WordUse) int { return cmp.Compare(w.columns[a], w.columns[b]) })
 }
 
 // Pieces returns g_w for each word, W×G: see TransformPieces.
@@ -181,36 +187,11 @@ func (w *Words) Pieces() *matrix.CSR { return w.pieces }
 // patients or in common words of at least MinCommon, and the words of docs that have pieces. The product of the rows by
 // WordRow, n×W, and Words.Pieces is TransformPieces, in about a tenth of the entries.
 func (v *Vectorizer) LearnPieces(docs []Document) (*Vectorizer, *Words, error) {
-	all, patients := gather(docs, pieceCount.add,
-		func(texts iter.Seq2[int, string]) pieceCount { return countPieces(v, texts) })
-	var pieces []Piece
-	for g, c := range all.pieces {
-		if own := c.surfaces[""]; c.patients >= v.settings.MinDF ||
-			own != nil && own.patients >= v.settings.least(true) {
-			pieces = append(pieces, Piece{g, SmoothIDF.value(patients, c.patients)})
-		}
-	}
-	slices.SortFunc(pieces, func(a, b Piece) int { return strings.Compare(a.Text, b.Text) })
-	out, err := New(v.settings, v.vocabulary, v.idf, pieces...)
-	if err != nil {
-		return nil, nil, err
-	}
-	return out, out.layWords(slices.Collect(maps.Keys(all.words))), nil
+	return v.CountPieces(docs).LearnPieces(v)
 }
 
-// pieceCount is the words of some texts and the patients of their pieces.
-type pieceCount struct {
-	words  map[wordUse]struct{}
-	pieces map[string]*tally // with the surface "" for common words
-}
-
-func (c pieceCount) add(more pieceCount) {
-	merge(c.pieces, more.pieces)
-	maps.Copy(c.words, more.words)
-}
-
-func countPieces(v *Vectorizer, texts iter.Seq2[int, string]) pieceCount {
-	c := pieceCount{map[wordUse]struct{}{}, map[string]*tally{}}
+func countPieces(v *Vectorizer, texts iter.Seq2[int, string]) *Counts {
+	c := newCounts()
 	t := v.Transformer()
 	t.bound = math.MaxInt
 	type key struct {
@@ -226,20 +207,20 @@ func countPieces(v *Vectorizer, texts iter.Seq2[int, string]) pieceCount {
 				own, found := seen[key{w, kind}]
 				if !found {
 					common := v.isCommon(w.raw)
-					c.words[wordUse{w.raw, kind}] = struct{}{}
+					c.words[WordUse{w.raw, kind}] = struct{}{}
 					eachPiece(w.raw, func(g string) {
 						g = piecePrefixes[kind] + g
-						if c.pieces[g] == nil {
-							c.pieces[g] = &tally{surfaces: map[string]*tally{}}
+						if c.tallies[g] == nil {
+							c.tallies[g] = &tally{surfaces: map[string]*tally{}}
 						}
-						own = append(own, c.pieces[g])
+						own = append(own, c.tallies[g])
 						if !common {
 							return
 						}
-						if c.pieces[g].surfaces[""] == nil {
-							c.pieces[g].surfaces[""] = &tally{}
+						if c.tallies[g].surfaces[""] == nil {
+							c.tallies[g].surfaces[""] = &tally{}
 						}
-						own = append(own, c.pieces[g].surfaces[""])
+						own = append(own, c.tallies[g].surfaces[""])
 					})
 					seen[key{w, kind}] = own
 				}
@@ -252,16 +233,16 @@ func countPieces(v *Vectorizer, texts iter.Seq2[int, string]) pieceCount {
 	return c
 }
 
-// layWords numbers those of the words that have pieces, in the order of their bytes, and lays out their pieces.
-func (v *Vectorizer) layWords(all []wordUse) *Words {
+// LayWords numbers those of the words that have pieces, in the order of their bytes, and lays out their pieces.
+func (v *Vectorizer) LayWords(all []WordUse) *Words {
 	slices.SortFunc(all,
-		func(a, b wordUse) int { return cmp.Or(cmp.Compare(a.kind, b.kind), strings.Compare(a.raw, b.raw)) })
-	out := &Words{columns: make(map[wordUse]int32, len(all))}
+		func(a, b WordUse) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Raw, b.Raw)) })
+	out := &Words{columns: make(map[WordUse]int32, len(all))}
 	indptr, indices, values := []int{0}, []int32{}, []float64{}
 	for _, s := range all {
-		w := word{raw: s.raw}
+		w := word{raw: s.Raw}
 		v.cut(&w)
-		p := w.cuttings[s.kind]
+		p := w.cuttings[s.Kind]
 		if len(p.pieces) == 0 {
 			continue
 		}
@@ -289,7 +270,7 @@ func (t *Transformer) WordRow(words *Words, yield func(column int32, value float
 	for m := range t.mentions {
 		kind := t.pieceKind(m)
 		for _, w := range t.words(m) {
-			if j, found := words.columns[wordUse{w.raw, kind}]; found {
+			if j, found := words.columns[WordUse{w.raw, kind}]; found {
 				yield(j, norm)
 			}
 		}

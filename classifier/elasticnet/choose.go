@@ -47,7 +47,14 @@ const (
 // Settings.Threads goroutines, whose number does not change a bit. The errors are those of CrossValidate, and a λ that
 // is not solved is one.
 func (x *Product) Choose(ctx context.Context, y []bool, foldOf []int, s Settings) (*Choice, error) {
-	s = s.withDefaults(x.n, x.p)
+	if len(y) != x.n {
+		return nil, fmt.Errorf("%w: %d labels for %d rows", solver.ErrShape, len(y), x.n)
+	}
+	return x.choose(ctx, y, foldOf, s, nil)
+}
+
+func (x *Product) choose(ctx context.Context, y []bool, foldOf []int, s Settings, remote *meeting) (*Choice, error) {
+	s = s.withDefaults(len(y), x.p)
 	if err := s.check(x.p); err != nil {
 		return nil, err
 	}
@@ -55,15 +62,17 @@ func (x *Product) Choose(ctx context.Context, y []bool, foldOf []int, s Settings
 		return nil, fmt.Errorf("%w: a product of matrices is fitted as it is, along a computed path",
 			solver.ErrSettings)
 	}
-	if len(y) != x.n || len(foldOf) != x.n {
-		return nil, fmt.Errorf("%w: %d labels and %d fold numbers for %d rows", solver.ErrShape, len(y),
-			len(foldOf), x.n)
+	if len(foldOf) != len(y) {
+		return nil, fmt.Errorf("%w: %d labels and %d fold numbers", solver.ErrShape, len(y), len(foldOf))
 	}
 	count, err := folds.Count(foldOf)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", solver.ErrShape, err)
 	}
-	c := &search{x: x, y: y, folds: foldOf, settings: s, squares: x.squares(), models: make([]*quasiNewton, count)}
+	c := &search{
+		x: x, y: y, folds: foldOf, settings: s, squares: x.squares(), models: make([]*quasiNewton, count),
+		remote: remote,
+	}
 	return c.run(ctx)
 }
 
@@ -75,6 +84,7 @@ type search struct {
 	squares  []float64
 	models   []*quasiNewton // by fold, on the rows outside it
 	tried    []trial        // λ falling
+	remote   *meeting       // has the rows, of which x then holds a sample; or nil
 }
 
 type trial struct {
@@ -84,15 +94,15 @@ type trial struct {
 }
 
 func (c *search) run(ctx context.Context) (*Choice, error) {
-	all, err := c.model(everyRow, c.settings.Threads)
+	all, err := c.model(everyFold, c.settings.Threads)
 	if err != nil {
 		return nil, err
 	}
-	if status := all.solve(ctx, unpenalizedOnly, c.settings.Tolerance); status != Complete {
-		return nil, c.failed(ctx, "the unpenalized columns", status)
+	if err := c.solve(ctx, all, unpenalizedOnly, c.settings.Tolerance); err != nil {
+		return nil, err
 	}
 	if err := c.eachFold(func(f int) (err error) {
-		c.models[f], err = c.model(func(i int) bool { return c.folds[i] != f }, 1)
+		c.models[f], err = c.model(f, 1)
 		return err
 	}); err != nil {
 		return nil, err
@@ -113,12 +123,22 @@ func (c *search) run(ctx context.Context) (*Choice, error) {
 
 const unpenalizedOnly = math.MaxFloat32 // a λ that keeps every penalized coefficient at 0
 
-func (c *search) model(keep func(int) bool, threads int) (*quasiNewton, error) {
-	l, err := newLoss(c.x, c.y, threads, keep)
+// model returns the model of the rows outside a fold.
+func (c *search) model(fold, threads int) (*quasiNewton, error) {
+	l := newLoss(c.x, c.y, threads, c.folds, fold)
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	l.remote = c.remote
+	base, rows, err := l.classSums()
 	if err != nil {
 		return nil, err
 	}
-	sums, rows := l.classSums()
+	var sums [2][]float64
+	for class := range sums {
+		sums[class] = make([]float64, c.x.p)
+		c.x.addFeatures(sums[class], base[class])
+	}
 	factors := append(c.settings.factors(c.x.p, sums, rows), 0) // none for the intercept
 	q := newQuasiNewton(l, c.settings, factors, c.squares)
 	copy(q.notPositive, c.settings.NotPositive)
@@ -126,14 +146,28 @@ func (c *search) model(keep func(int) bool, threads int) (*quasiNewton, error) {
 }
 
 func (c *search) eachFold(work func(f int) error) error {
-	return eachFold(c.settings.Threads, len(c.models), work)
+	if c.remote == nil {
+		return eachFold(c.settings.Threads, len(c.models), work)
+	}
+	c.remote.enter(len(c.models))
+	return eachFold(len(c.models), len(c.models), func(f int) error {
+		defer c.remote.enter(-1)
+		return work(f)
+	})
 }
 
-func (c *search) failed(ctx context.Context, what string, status Status) error {
-	if ctx.Err() != nil {
+// solve moves the estimate of a model to the minimum at λ.
+func (c *search) solve(ctx context.Context, m *quasiNewton, lambda, tolerance float64) error {
+	status := m.solve(ctx, lambda, tolerance)
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
+	case c.remote != nil && c.remote.failed() != nil:
+		return c.remote.failed()
+	case status != Complete:
+		return fmt.Errorf("fitting lambda %v: %w", lambda, status.Err())
 	}
-	return fmt.Errorf("fitting %s: %w", what, status.Err())
+	return nil
 }
 
 // descend tries every stride-th λ of the path until the deviance has turned.
@@ -187,15 +221,12 @@ func (c *search) try(ctx context.Context, lambda, tolerance float64, place int) 
 	deviances, sizes := make([]float64, len(c.models)), make([]float64, len(c.models))
 	if err := c.eachFold(func(f int) error {
 		m := c.models[f]
-		if status := m.solve(ctx, lambda, tolerance); status != Complete {
-			return c.failed(ctx, fmt.Sprintf("lambda %v", lambda), status)
+		err := c.solve(ctx, m, lambda, tolerance)
+		if err == nil {
+			t.beta[f] = slices.Clone(m.beta)
+			deviances[f], sizes[f], err = c.deviance(f, m.beta)
 		}
-		t.beta[f] = slices.Clone(m.beta)
-		c.heldOut(f, m.beta, func(i int, eta float64) {
-			deviances[f] -= 2 * math.Log(likelihood(eta, c.y[i]))
-			sizes[f]++
-		})
-		return nil
+		return err
 	}); err != nil {
 		return err
 	}
@@ -205,15 +236,20 @@ func (c *search) try(ctx context.Context, lambda, tolerance float64, place int) 
 	return nil
 }
 
-// heldOut calls yield with the log-odds of the rows of a fold.
-func (c *search) heldOut(f int, beta []float64, yield func(i int, eta float64)) {
-	p := c.x.p
-	base := c.x.base(beta[:p])
-	for i, fold := range c.folds {
-		if fold == f {
-			yield(i, beta[p]+c.x.row(i, base))
-		}
+// at returns the point of a fold at its coefficients.
+func (c *search) at(f int, beta []float64) Point {
+	return Point{Fold: f, Held: true, Base: c.x.base(beta[:c.x.p]), Intercept: beta[c.x.p]}
+}
+
+// deviance returns the sum of the deviances of the rows of a fold, and their number.
+func (c *search) deviance(f int, beta []float64) (sum, rows float64, err error) {
+	at := c.at(f, beta)
+	if c.remote != nil {
+		s := c.remote.slope(at)
+		return s.Loss, s.Rows, c.remote.failed()
 	}
+	s := Shard{Product: c.x, Y: c.y, Folds: c.folds}.deviance(at)
+	return s.Loss, s.Rows, nil
 }
 
 // best returns the index of the largest λ of the smallest deviance, −1 before any was tried.
@@ -243,12 +279,13 @@ func (c *search) without(fold int) *trial {
 // finish fits all rows, from the mean of the folds on, and predicts the held-out ones.
 func (c *search) finish(ctx context.Context, all *quasiNewton, at int) (*Choice, error) {
 	chosen := c.tried[at]
-	out := &Choice{At: at, OutOfFold: make([]float64, c.x.n)}
+	out := &Choice{At: at}
 	for _, t := range c.tried {
 		out.Lambda, out.Deviance, out.StandardError = append(out.Lambda, t.lambda), append(out.Deviance, t.deviance),
 			append(out.StandardError, t.standardError)
 	}
 	mean := make([]float64, c.x.p+1)
+	points := make([]Point, len(chosen.beta))
 	for f, beta := range chosen.beta {
 		for j, b := range beta {
 			mean[j] += b / float64(len(chosen.beta))
@@ -256,11 +293,19 @@ func (c *search) finish(ctx context.Context, all *quasiNewton, at int) (*Choice,
 		if !c.settings.OneSE {
 			beta = c.without(f).beta[f]
 		}
-		c.heldOut(f, beta, func(i int, eta float64) { out.OutOfFold[i] = eta })
+		points[f] = c.at(f, beta)
+	}
+	var rows Remote = Shard{Product: c.x, Y: c.y, Folds: c.folds}
+	if c.remote != nil {
+		rows = c.remote
+	}
+	var err error
+	if out.OutOfFold, err = rows.LogOdds(points); err != nil {
+		return nil, err
 	}
 	all.start(mean)
-	if status := all.solve(ctx, chosen.lambda, c.settings.Tolerance); status != Complete {
-		return nil, c.failed(ctx, fmt.Sprintf("lambda %v", chosen.lambda), status)
+	if err := c.solve(ctx, all, chosen.lambda, c.settings.Tolerance); err != nil {
+		return nil, err
 	}
 	out.Coefficients, out.Intercept = all.beta[:c.x.p], all.beta[c.x.p]
 	return out, nil

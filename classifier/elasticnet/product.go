@@ -111,36 +111,44 @@ type loss struct {
 	y       []bool
 	rows    []int32
 	rate    float64 // share of positive rows
+	ones    int     // number of them
 	threads linalg.Threads
 	parts   []sums
+
+	remote *meeting // asked for the sums of all rows outside the fold, if not nil
+	fold   int
 }
 
-// newLoss returns the loss of the rows to keep. The error wraps ErrOneClass.
-func newLoss(x *Product, y []bool, threads int, keep func(row int) bool) (*loss, error) {
-	l := &loss{x: x, y: y, rows: make([]int32, 0, x.n), threads: linalg.Threads(threads), parts: make([]sums, ranges)}
-	positives := 0
+// newLoss returns the loss of the rows outside a fold, of all for everyFold.
+func newLoss(x *Product, y []bool, threads int, foldOf []int, fold int) *loss {
+	l := &loss{x: x, y: y, rows: make([]int32, 0, len(y)), threads: linalg.Threads(threads), fold: fold}
 	for i, positive := range y {
-		if keep(i) {
+		if foldOf[i] != fold {
 			l.rows = append(l.rows, int32(i))
 			if positive {
-				positives++
+				l.ones++
 			}
 		}
 	}
-	if positives == 0 || positives == len(l.rows) {
-		return nil, fmt.Errorf("%w: %d of %d rows are positive", ErrOneClass, positives, len(l.rows))
-	}
-	l.rate = float64(positives) / float64(len(l.rows))
-	for r := range l.parts {
-		l.parts[r].base = make([]float64, x.q)
-	}
-	return l, nil
+	l.rate = float64(l.ones) / float64(len(l.rows))
+	return l
 }
 
-// classSums returns the sums of each column of X over the rows that are not positive and those that are, and the
+// check returns an error that wraps ErrOneClass.
+func (l *loss) check() error {
+	if l.ones > 0 && l.ones < len(l.rows) {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of %d rows are positive", ErrOneClass, l.ones, len(l.rows))
+}
+
+// classSums returns the sums of each column of B over the rows that are not positive and those that are, and the
 // numbers of these rows.
-func (l *loss) classSums() (sums [2][]float64, rows [2]float64) {
-	base := [2][]float64{make([]float64, l.x.q), make([]float64, l.x.q)}
+func (l *loss) classSums() (base [2][]float64, rows [2]float64, err error) {
+	if l.remote != nil {
+		return l.remote.classSums(l.fold, l.x.q)
+	}
+	base = [2][]float64{make([]float64, l.x.q), make([]float64, l.x.q)}
 	for _, i := range l.rows {
 		class := 0
 		if l.y[i] {
@@ -149,41 +157,52 @@ func (l *loss) classSums() (sums [2][]float64, rows [2]float64) {
 		rows[class]++
 		l.x.addRow(base[class], int(i), 1)
 	}
-	for class := range sums {
-		sums[class] = make([]float64, l.x.p)
-		l.x.addFeatures(sums[class], base[class])
-	}
-	return sums, rows
+	return base, rows, nil
 }
 
 // gradient returns the loss at the coefficients and the intercept, which comes last, and stores its gradient. The cost
 // is two reads of B, of which the second finds it in the cache, and two of T.
 func (l *loss) gradient(dst, beta []float64) float64 {
-	p, n := l.x.p, len(l.rows)
-	base := l.x.base(beta[:p])
-	l.threads.Parallel(ranges, l.x.starts[l.x.n], func(from, to int) {
-		for r := from; r < to; r++ {
-			l.parts[r].add(l, l.rows[r*n/ranges:(r+1)*n/ranges], base, beta[p])
-		}
-	})
-	var value, intercept float64
-	clear(base)
-	for r := range l.parts {
-		part := &l.parts[r]
-		value += part.loss
-		intercept += part.intercept
-		for j, v := range part.base {
-			base[j] += v
-		}
+	p := l.x.p
+	at := Point{Fold: l.fold, Base: l.x.base(beta[:p]), Intercept: beta[p]}
+	sum := l.slope
+	if l.remote != nil {
+		sum = l.remote.slope
 	}
-	scale := 1 / float64(n)
-	for j := range base {
-		base[j] *= scale
+	s, scale := sum(at), 1/float64(len(l.rows))
+	for j := range s.Base {
+		s.Base[j] *= scale
 	}
 	clear(dst)
-	l.x.addFeatures(dst, base)
-	dst[p] = intercept * scale
-	return value * scale
+	l.x.addFeatures(dst, s.Base)
+	dst[p] = s.Intercept * scale
+	return s.Loss * scale
+}
+
+// slope returns the sums of the rows.
+func (l *loss) slope(at Point) Slope {
+	if l.parts == nil {
+		l.parts = make([]sums, ranges)
+		for r := range l.parts {
+			l.parts[r].base = make([]float64, l.x.q)
+		}
+	}
+	n := len(l.rows)
+	l.threads.Parallel(ranges, l.x.starts[l.x.n], func(from, to int) {
+		for r := from; r < to; r++ {
+			l.parts[r].add(l, l.rows[r*n/ranges:(r+1)*n/ranges], at.Base, at.Intercept)
+		}
+	})
+	s := Slope{Rows: float64(n), Base: make([]float64, l.x.q)}
+	for r := range l.parts {
+		part := &l.parts[r]
+		s.Loss += part.loss
+		s.Intercept += part.intercept
+		for j, v := range part.base {
+			s.Base[j] += v
+		}
+	}
+	return s
 }
 
 func (s *sums) add(l *loss, rows []int32, base []float64, intercept float64) {

@@ -336,11 +336,8 @@ func BenchmarkChoose(b *testing.B) {
 
 // BenchmarkGradient is one evaluation of the loss and its gradient.
 func BenchmarkGradient(b *testing.B) {
-	x, _, y, _ := product(b, 50_000, 3000, 2000)
-	l, err := newLoss(x, y, 1, everyRow)
-	if err != nil {
-		b.Fatal(err)
-	}
+	x, _, y, foldOf := product(b, 50_000, 3000, 2000)
+	l := newLoss(x, y, 1, foldOf, everyFold)
 	beta, slope := make([]float64, x.p+1), make([]float64, x.p+1)
 	b.ReportAllocs()
 	for b.Loop() {

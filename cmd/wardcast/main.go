@@ -52,6 +52,7 @@ type grammar struct {
 	Bulk          bulkCmd          `cmd:"" help:"Turn exports of a hospital's systems into notes and outcomes to train on." example:"wardcast bulk --folder exported --config wardcast.yaml --out past"`
 	Train         trainCmd         `cmd:"" help:"Fit models from labelled notes." example:"wardcast train --input notes.csv --aux-columns age:numeric,sex:categorical,acuity:numeric --model-dir models"`
 	Retrain       retrainCmd       `cmd:"" help:"Train on past notes and outcomes, and serve the new models if the gate approves them." example:"wardcast retrain --notes notes.jsonl --outcomes outcomes.jsonl --model-dir models"`
+	Shard         shardCmd         `cmd:"" help:"Do the part of one shard in a training by rounds, from stdin to stdout." example:"echo '{\"documents\":2,\"n\":1}' | wardcast shard add"`
 	Evaluate      evaluateCmd      `cmd:"" help:"Compare methods on labelled notes by cross-validation, or on held-out notes." example:"wardcast evaluate --input notes.csv --methods bow,sonmf --repeats 1"`
 	Predict       predictCmd       `cmd:"" help:"Score notes: a file, standard input or a text." example:"wardcast predict --model-dir models --complaint 'Lower Extremity Injury' --text '78F glf at home, L hip pain, leg shortened + rotated' --age 78 --sex F --acuity 2 --output table"`
 	Tokens        tokensCmd        `cmd:"" help:"Show how notes are read: terms, positions and status." example:"wardcast tokens --text '78F c/o sob x3 days, denies cp, SpO2 88% RA'"`

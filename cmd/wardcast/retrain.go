@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,18 +22,20 @@ import (
 	"github.com/wardcast/wardcast/internal/service/textfile"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/retrain"
+	"github.com/wardcast/wardcast/models/rounds"
 	"github.com/wardcast/wardcast/models/train"
 )
 
 type retrainCmd struct {
 	Once         bool      `help:"Retrain once (the default)." xor:"when"`
 	Schedule     string    `help:"Retrain at the times of a cron expression, such as '30 2 * * *', until stopped. A failed run does not end it." placeholder:"CRON" xor:"when"`
-	TimeZone     string    `help:"Time zone of --schedule, and of the midnight of --shard, such as Europe/Berlin." default:"Local" placeholder:"ZONE"`
-	Shard        string    `help:"Be process i (from 0) of n that share the training. The last one to finish submits the models of all to the gate. With --config the default cut-off is the latest midnight." placeholder:"i/n"`
+	TimeZone     string    `help:"Time zone of --schedule, such as Europe/Berlin." default:"Local" placeholder:"ZONE"`
 	Config       string    `help:"Configuration file of serve: read notes and outcomes from its Kafka topics, and save the models in its store." type:"existingfile" placeholder:"FILE" xor:"source"`
 	Notes        []string  `help:"Notes as JSON lines, instead of --config." type:"existingfile" placeholder:"FILE" sep:"none" xor:"source"`
 	Outcomes     []string  `help:"Outcomes as JSON lines, with --notes." type:"existingfile" placeholder:"FILE" sep:"none"`
 	ModelDir     string    `help:"Model store, with --notes: a folder, or a bucket (${stores})." placeholder:"DIR"`
+	Rounds       string    `help:"Train by rounds: local:N shares the notes among N processes, stdio lets whoever started the command relay them to shards." placeholder:"local:N|stdio"`
+	TopicsFrom   string    `help:"Find topics from a sample of 50,000 notes, or from all." enum:"sample,all" default:"sample" placeholder:"sample|all"`
 	AsOf         time.Time `help:"Cut-off: ignore everything decided later (default: the newest outcome)." placeholder:"TIME" format:"2006-01-02T15:04:05Z07:00"`
 	WindowDays   *int      `help:"Train on the notes of this many days before the cut-off (default: ${windowDays}). This and the next three flags override the section retrain of --config." placeholder:"N"`
 	Rank         *int      `help:"Number of topics (default: ${rank})." placeholder:"K"`
@@ -55,8 +59,8 @@ func (c *retrainCmd) Validate() error {
 		return errors.New("--notes requires --outcomes and --model-dir")
 	case !files && (len(c.Outcomes) > 0 || c.ModelDir != ""):
 		return errors.New("--outcomes and --model-dir require --notes; --config names the topics and the store")
-	case c.Schedule != "" && c.Shard != "":
-		return errors.New("--shard cannot be used with --schedule: shards are jobs that end")
+	case c.Schedule != "" && c.Rounds == "stdio":
+		return errors.New("--rounds=stdio cannot be used with --schedule: whoever relays the rounds ends with them")
 	case c.Schedule != "" && !c.AsOf.IsZero():
 		return errors.New("--as-of cannot be used with --schedule: it would be the same every night")
 	}
@@ -72,14 +76,14 @@ func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return cli.Usagef("--metrics-file: %w", err)
 	}
 	if c.Schedule == "" {
-		return c.once(ctx, d, zone)
+		return c.once(ctx, d)
 	}
 	times, err := schedule.Parse(c.Schedule, zone)
 	if err != nil {
 		return cli.Usage(err)
 	}
 	times.Run(ctx, d.Log, func(ctx context.Context) error {
-		err := c.once(ctx, d, zone)
+		err := c.once(ctx, d)
 		if errors.Is(err, cli.ErrRefused) {
 			return nil // logged already
 		}
@@ -89,15 +93,15 @@ func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 }
 
 // once retrains once, with the current configuration and files.
-func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location) error {
+func (c *retrainCmd) once(ctx context.Context, d *cli.Deps) error {
 	holdLess(d)
 	began := time.Now()
 	job := &retrain.Job{Version: version, Logger: d.Log}
-	result, err := c.retrain(ctx, d, job, began.In(zone))
+	result, err := c.retrain(ctx, d, job)
 	took := time.Since(began)
 	err = interrupted(ctx, &job.Gatekeeper, err)
 	if c.MetricsFile != "" && ctx.Err() == nil { // a stopped run has not failed
-		m := textfile.Retraining{Ended: time.Now(), Took: took, Shard: c.Shard, Result: result, Err: err}
+		m := textfile.Retraining{Ended: time.Now(), Took: took, Result: result, Err: err}
 		if err := m.WriteFile(c.MetricsFile); err != nil {
 			d.Log.Error("cannot write the metrics", "err", err)
 		}
@@ -110,25 +114,15 @@ func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location)
 	if err != nil {
 		return err
 	}
-	err = c.print(d, job.Shard, result, took)
+	err = c.print(d, result, took)
 	if result.Promotion != nil {
 		err = errors.Join(err, logPromotion(d.Log, result.Promotion))
 	}
 	return err
 }
 
-func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
-	now time.Time,
-) (_ *retrain.Result, err error) {
+func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job) (_ *retrain.Result, err error) {
 	job.Settings.AsOf = c.AsOf
-	if c.Shard != "" {
-		if job.Shard, err = retrain.ParseShard(c.Shard); err != nil {
-			return nil, cli.Usage(err)
-		}
-		if c.Config != "" && c.AsOf.IsZero() { // the same for all shards, whenever they start
-			job.Settings.AsOf = time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
-		}
-	}
 	cfg, err := configured(c.Config)
 	if err != nil {
 		return nil, err
@@ -172,11 +166,32 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 	if err := store.Create(ctx); err != nil {
 		return nil, err
 	}
+	if job.Rounds, err = c.coordinator(d); err != nil {
+		return nil, err
+	}
 	job.Gatekeeper, job.Previous = *c.open(d, store, cfg.Retrain.Gate, "retrain"), train.Previous(store, d.Log)
 	bar := cli.NewProgress(d, "training")
 	defer bar.Finish()
 	job.Progress = bar.Set
 	return job.Run(ctx)
+}
+
+// coordinator returns what trains by rounds, nil without them.
+func (c *retrainCmd) coordinator(d *cli.Deps) (*rounds.Coordinator, error) {
+	if c.Rounds == "" {
+		return nil, nil
+	}
+	if c.Rounds == "stdio" {
+		relay, err := rounds.NewStdio(d.In, d.Out)
+		return rounds.New(relay, version), err
+	}
+	count, local := strings.CutPrefix(c.Rounds, "local:")
+	n, err := strconv.Atoi(count)
+	if !local || err != nil || n < 1 {
+		return nil, cli.Usagef("--rounds %q: must be stdio or local:N, with an N of at least 1", c.Rounds)
+	}
+	program, err := os.Executable()
+	return rounds.New(rounds.NewLocal(n, rounds.Processes(program)), version), err
 }
 
 // configured returns the configuration in a file, or the default configuration if path is "".
@@ -210,6 +225,7 @@ func (c *retrainCmd) rules(job *retrain.Job, r *config.Retrain) error {
 	job.Settings.Window = time.Duration(r.WindowDays) * 24 * time.Hour
 	job.Settings.Judged, job.Settings.Admission = r.Judged, r.Admission
 	job.Fit = retrain.DefaultFit()
+	job.Fit.TopicsFromAll = c.TopicsFrom == "all"
 	job.Fit.Rank, job.Fit.MinDocuments, job.Fit.MinEvents = r.Rank, r.MinDocuments, r.MinEvents
 	aux, err := notes.ParseAux(c.AuxColumns)
 	if err != nil {
@@ -230,8 +246,7 @@ type retrained struct {
 	Counts       retrain.Counts `json:"counts"`
 	Seconds      float64        `json:"seconds"`
 
-	Beds    *retrain.BedsFit `json:"beds,omitempty"`           // fit for the bed forecasts; only from the last shard
-	Missing []string         `json:"missing_shards,omitempty"` // unfinished shards
+	Beds *retrain.BedsFit `json:"beds,omitempty"` // fit for the bed forecasts
 }
 
 type judged struct {
@@ -239,22 +254,12 @@ type judged struct {
 	Version string `json:"version"`
 }
 
-// print prints the decision on the models, or for a shard that was not the last, which ones are missing.
-func (c *retrainCmd) print(d *cli.Deps, shard retrain.Shard, r *retrain.Result, took time.Duration) error {
+// print prints the decision on the models.
+func (c *retrainCmd) print(d *cli.Deps, r *retrain.Result, took time.Duration) error {
 	out := retrained{
 		Promoted: []judged{}, Refused: []judged{}, Recalibrated: []judged{}, Counts: r.Counts, Seconds: took.Seconds(),
 	}
 	e := r.Promotion
-	if e == nil {
-		for _, m := range r.Missing {
-			out.Missing = append(out.Missing, m.String())
-		}
-		out.Reason = fmt.Sprintf("shard %s is done; waiting for %s", shard, strings.Join(out.Missing, ", "))
-		if r.Joined {
-			out.Reason = "the models of all shards are served already"
-		}
-		return c.Print(d, out, &cli.Grid{Title: out.Reason + "\n"})
-	}
 	out.Reason, out.Generation, out.Beds = e.Verdict.Reason, e.Candidate.Name, r.Beds
 	made := &out.Refused
 	if e.Served == e.Candidate {

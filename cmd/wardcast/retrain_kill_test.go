@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -23,7 +22,7 @@ func fileCount(dir string) (n int) {
 	return n
 }
 
-// TestRetrainIsKilled kills a retraining that runs alone, and one that three processes share: half of the times at any
+// TestRetrainIsKilled kills a retraining that runs alone, and one by rounds over two shards: half of the times at any
 // moment, half of them when it begins to write. What is served loads each time, the store verifies, and a last
 // retraining finishes. WARDCAST_KILLS is how often it kills each.
 func TestRetrainIsKilled(t *testing.T) {
@@ -33,34 +32,27 @@ func TestRetrainIsKilled(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("WARDCAST_KILLS")); err == nil {
 		kills = n
 	}
-	for name, shards := range map[string]int{"alone": 1, "shared": 3} {
+	for name, rounds := range map[string][]string{"alone": nil, "by rounds": {"--rounds", "local:2"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			killRetrain(t, kills, shards)
+			killRetrain(t, kills, rounds)
 		})
 	}
 }
 
-func killRetrain(t *testing.T, kills, shards int) {
+func killRetrain(t *testing.T, kills int, rounds []string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "models")
 	flags := append([]string{"retrain", "--model-dir", dir, "--min-events", "10"}, past(t, pastNotes)...)
-	// Each round has another setting, or shards would find that all is done.
-	of := func(round, shard int) []string {
-		args := append(slices.Clip(flags), "--min-documents", strconv.Itoa(100+round))
-		if shards > 1 {
-			args = append(args, "--shard", fmt.Sprintf("%d/%d", shard, shards))
-		}
-		return args
-	}
+	flags = append(flags, rounds...)
 	began := time.Now()
 	succeed(t, "", flags...)
 	took := time.Since(began)
 	store := models.OpenDir(dir)
-	random := rand.New(rand.NewPCG(1, uint64(shards))) //nolint:gosec // few shards
+	random := rand.New(rand.NewPCG(1, uint64(len(rounds))))
 	generations, running := map[string]bool{checkServed(t, store, "before"): true}, 0
 	for k := range kills {
-		p := start(t, of(k/shards, k%shards)...)
+		p := start(t, flags...)
 		p.outlive(time.Duration(random.Int64N(int64(took)/(1+int64(k%2)))), func() bool { return false })
 		if k%2 == 1 { // and at some moment of its writes
 			files := fileCount(dir)
@@ -73,10 +65,8 @@ func killRetrain(t *testing.T, kills, shards int) {
 		p.kill()
 		generations[checkServed(t, store, fmt.Sprintf("kill %d", k+1))] = true
 	}
-	for shard := range shards {
-		if r := wardcast(t, "", of(kills, shard)...); r.Code != 0 && r.Code != cli.ExitRefused {
-			t.Errorf("shard %d exits %d in the end: %s", shard, r.Code, r.Stderr)
-		}
+	if r := wardcast(t, "", flags...); r.Code != 0 && r.Code != cli.ExitRefused {
+		t.Errorf("exits %d in the end: %s", r.Code, r.Stderr)
 	}
 	generations[checkServed(t, store, "in the end")] = true
 	t.Logf("%d kills, %d of them of a running process, %d generations served, %.0f s", kills, running, len(generations),

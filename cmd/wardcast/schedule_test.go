@@ -66,6 +66,8 @@ func TestScheduleRefuses(t *testing.T) {
 		"no zone":         {[]string{"--schedule", "@daily", "--time-zone", "Berlin"}, "unknown time zone Berlin"},
 		"one cut-off":     {[]string{"--schedule", "@daily", "--as-of", "2026-11-20T00:00:00Z"}, "--as-of"},
 		"once and always": {[]string{"--schedule", "@daily", "--once"}, "--once"},
+		"rounds by stdio": {[]string{"--schedule", "@daily", "--rounds", "stdio"}, "--rounds"},
+		"no shards":       {[]string{"--rounds", "local:0"}, "must be stdio or local:N"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

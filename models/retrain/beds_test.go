@@ -30,7 +30,7 @@ func TestBeds(t *testing.T) {
 	waiting := noteOf(99999, 24*29)
 	source.notes = append(source.notes, waiting, waiting)
 	store := models.OpenDir(t.TempDir())
-	job := tiny(store, source, retrain.Shard{})
+	job := tiny(store, source)
 	job.Beds = retrain.Beds{Zone: "Europe/London", Holidays: []string{"2026-03-17"}}
 	r, err := job.Run(t.Context())
 	if err != nil || r.Beds == nil || r.Beds.Version == "" {
@@ -76,7 +76,7 @@ func TestBeds(t *testing.T) {
 		n.Site = "South"
 		source.notes[i].Value = n.AppendJSON(nil)
 	}
-	job = tiny(models.OpenDir(t.TempDir()), source, retrain.Shard{})
+	job = tiny(models.OpenDir(t.TempDir()), source)
 	job.Beds.Site = "North"
 	if r, err := job.Run(t.Context()); err != nil || r.Promotion.Served == nil || r.Beds.Version != "" ||
 		!strings.Contains(r.Beds.Reason, "needed") {

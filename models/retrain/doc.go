@@ -4,9 +4,7 @@
 // A Source holds the messages: files (Files), or KafkaTopics (internal/service/replay). Collect reads the outcomes,
 // then the notes, joins them by visit, and returns rows for models/train with a split in time and with the counts of
 // all that was left out, and why. Job.Run does the rest: the fit, the predictions of the later notes, and
-// train.Gatekeeper, where the verdict is made and carried out. Several processes can share the fit (Shard): each makes
-// some models and leaves them in the store, and whichever finishes last presents all of them to it. They read the same
-// part of a Log, which grows meanwhile.
+// train.Gatekeeper, where the verdict is made and carried out. Job.Rounds shares the fit among shards.
 //
 // # Labels
 //

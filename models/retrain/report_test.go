@@ -40,7 +40,7 @@ func TestReportCountsTheNotes(t *testing.T) {
 		refused++
 	}
 	store := models.OpenDir(t.TempDir())
-	result, err := tiny(store, source, retrain.Shard{}).Run(t.Context())
+	result, err := tiny(store, source).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

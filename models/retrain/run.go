@@ -13,8 +13,8 @@ import (
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/lists"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
+	"github.com/wardcast/wardcast/models/rounds"
 	"github.com/wardcast/wardcast/models/train"
 )
 
@@ -30,8 +30,8 @@ type Job struct {
 	Previous func(ctx context.Context, model string) (*bundle.Bundle, error)
 	Progress train.Progress // of the fit; may be nil
 	Beds     Beds
-	Shard    Shard        // the zero value makes all models
-	Logger   *slog.Logger // nil is silent
+	Rounds   *rounds.Coordinator // of the shards that share the training; nil trains here
+	Logger   *slog.Logger        // nil is silent
 }
 
 // Result is what one retraining did. If there were too few notes, Counts alone is set and the error is a *TooFewError.
@@ -40,9 +40,6 @@ type Result struct {
 	Promotion *train.Promotion
 	Trained   *train.Trained
 	Beds      *BedsFit // nil without Trained
-	// Missing are the unfinished shards. With any, or if Joined (an earlier run joined them), Trained is nil.
-	Missing []Shard
-	Joined  bool
 }
 
 // Run replays the past, trains on its earlier part and lets the gate judge on its later part. Nothing changes in the
@@ -52,11 +49,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err := j.Gatekeeper.Begin(ctx); err != nil {
 		return nil, err
 	}
-	source, err := j.source(ctx)
-	if err != nil {
-		return nil, err
-	}
-	past, err := Collect(ctx, source, j.Settings)
+	past, err := Collect(ctx, j.Source, j.Settings)
 	if err != nil {
 		r := &Result{}
 		if past != nil {
@@ -67,18 +60,14 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	r := &Result{Counts: past.Counts}
 	aux, rows := answered(j.Settings.Aux, past.Rows)
 	training := train.Data{Rows: lists.Take(rows, past.Split.Train), Aux: aux, Intake: j.Settings.Intake, Pooled: true}
+	training.Rounds = j.Rounds
 	judged := train.Data{Rows: lists.Take(rows, past.Split.Test), Aux: aux, Intake: j.Settings.Intake, Pooled: true}
 	j.Gatekeeper.Created = time.Now().UTC().Truncate(time.Second)
 	fit := train.Job{
 		Created: j.Gatekeeper.Created, Version: j.Version, Progress: j.Progress, Previous: j.Previous, Site: j.Site,
 		About: r.Counts.about(j.Source.Names()),
 	}
-	if j.Shard == (Shard{}) {
-		r.Trained, err = train.Train(ctx, training, j.Fit, fit)
-	} else {
-		r.Trained, r.Missing, r.Joined, err = j.sharded(ctx, training, fit, r.Counts.AsOf)
-	}
-	if err != nil || r.Trained == nil {
+	if r.Trained, err = train.Train(ctx, training, j.Fit, fit); err != nil {
 		return r, err
 	}
 	p, err := r.Trained.Probabilities(judged)
@@ -92,14 +81,6 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		Trained: r.Trained, Notes: judged, Probabilities: p, Later: true,
 		About: fit.About,
 	})
-	if errors.Is(err, models.ErrConflict) && j.Shard != (Shard{}) {
-		// Of two last shards that join all parts at once, one comes too late.
-		if now, failed := j.round(training, r.Counts.AsOf); failed == nil {
-			if joined, failed := j.joined(ctx, now); failed == nil && joined {
-				return &Result{Counts: r.Counts, Joined: true}, nil
-			}
-		}
-	}
 	return r, err
 }
 

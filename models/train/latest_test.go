@@ -210,18 +210,18 @@ func TestCorrectionsFollowTheChoice(t *testing.T) {
 	d := Data{Rows: split(rows), Aux: auxColumns()}
 	s := smaller()
 	s.PerComplaint = Always
-	_, pooled, err := Pool(t.Context(), d, s, job())
+	pooled, err := newTraining(d, s, job()).trainPooled(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{bundle.ByRatio, bundle.Plain} {
 		pooled.Model.Manifest.Head = json.RawMessage(`{"penalties":"` + want + `"}`)
-		own, err := pooled.TrainOwn(t.Context(), d, s, job())
-		if err != nil || len(own.Bundles) == 0 {
-			t.Fatalf("%d models, error %v", len(own.Bundles), err)
+		own := newTraining(d, s, job())
+		if err := own.trainOwn(t.Context(), pooled); err != nil || len(own.out.Bundles) == 0 {
+			t.Fatalf("%d models, error %v", len(own.out.Bundles), err)
 		}
-		m := &own.Bundles[0].Manifest
-		if got := m.Penalties(); got != want || !strings.Contains(own.Bundles[0].Card, "with "+want+" penalties") {
+		m := &own.out.Bundles[0].Manifest
+		if got := m.Penalties(); got != want || !strings.Contains(own.out.Bundles[0].Card, "with "+want+" penalties") {
 			t.Errorf("penalties %q of a correction, want %q", got, want)
 		}
 	}

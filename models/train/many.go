@@ -11,6 +11,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/models/rounds"
 	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -63,7 +64,12 @@ func fitProduct(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int
 	var words *textproc.Words
 	if s.words() && s.Pieces {
 		var err error
-		if c.vectorizer, words, err = t.vectorizer.LearnPieces(r.docs); err != nil {
+		if r.rounds != nil {
+			c.vectorizer, words, err = r.rounds.LearnPieces(ctx, t.vectorizer)
+		} else {
+			c.vectorizer, words, err = t.vectorizer.LearnPieces(r.docs)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("taking words to pieces: %w", err)
 		}
 		_, c.pieces = words.Pieces().Dims()
@@ -75,20 +81,17 @@ func fitProduct(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int
 		c.take(t)
 	}
 	b := &base{rows: r, vectorizer: c.vectorizer, words: words, scale: c.scale}
-	if err := b.read(ctx); err != nil {
-		return nil, err
-	}
 	features, err := c.features(t, words)
-	if err != nil {
-		return nil, fmt.Errorf("laying out features: %w", err)
-	}
-	x, err := elasticnet.NewProduct(b.starts, b.columns, b.values, features)
 	if err != nil {
 		return nil, fmt.Errorf("laying out features: %w", err)
 	}
 	path := s.path(c.columns)
 	path.Tolerance, path.OneSE = manyTolerance, s.OneSE
-	choice, err := x.Choose(ctx, r.y, foldOf, path)
+	choose := b.choose
+	if r.rounds != nil {
+		choose = b.chooseByRounds
+	}
+	choice, err := choose(ctx, features, foldOf, path)
 	if err != nil {
 		return nil, fmt.Errorf("fitting coefficients: %w", err)
 	}
@@ -146,6 +149,48 @@ type base struct {
 	values  []float32
 }
 
+func (b *base) choose(ctx context.Context, features *matrix.CSR, foldOf []int, path elasticnet.Settings,
+) (*elasticnet.Choice, error) {
+	if err := b.read(ctx); err != nil {
+		return nil, err
+	}
+	x, err := elasticnet.NewProduct(b.starts, b.columns, b.values, features)
+	if err != nil {
+		return nil, err
+	}
+	return x.Choose(ctx, b.rows.y, foldOf, path)
+}
+
+// chooseByRounds is choose where shards read the notes.
+func (b *base) chooseByRounds(ctx context.Context, features *matrix.CSR, foldOf []int, path elasticnet.Settings,
+) (*elasticnet.Choice, error) {
+	aux := make([]float64, len(b.scale))
+	rows, err := b.rows.rounds.Head(ctx, b.vectorizer, b.words, rounds.Labels{
+		Y: b.rows.y, Folds: foldOf, Width: len(b.scale),
+		Aux: func(i int, yield func(feature int, value float64)) { b.eachAux(aux, i, yield) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.starts = []int{0}
+	b.add(0, len(b.rows.y), elasticnet.Sampled(len(b.rows.y)))
+	sample, err := elasticnet.NewProduct(b.starts, b.columns, b.values, features)
+	if err != nil {
+		return nil, err
+	}
+	return elasticnet.Shard{Product: sample, Y: b.rows.y, Folds: foldOf}.ChooseRemote(ctx, rows, path)
+}
+
+// eachAux calls yield with the auxiliary features of row i that are not 0, divided by their scales.
+func (b *base) eachAux(features []float64, i int, yield func(feature int, value float64)) {
+	b.rows.auxTo(features, i)
+	for f, v := range features {
+		if v != 0 {
+			yield(f, v/b.scale[f])
+		}
+	}
+}
+
 const (
 	notesAtOnce = 2048 // that a goroutine reads
 	readers     = 16   // goroutines at most
@@ -161,7 +206,7 @@ func (b *base) read(ctx context.Context) error {
 			first := min(from+i*notesAtOnce, n)
 			work.Go(func() error {
 				parts[i] = base{rows: b.rows, vectorizer: b.vectorizer, words: b.words, scale: b.scale}
-				parts[i].add(first, min(first+notesAtOnce, n))
+				parts[i].add(first, min(first+notesAtOnce, n), 1)
 				return ctx.Err()
 			})
 		}
@@ -175,8 +220,8 @@ func (b *base) read(ctx context.Context) error {
 	return nil
 }
 
-// add reads the notes of [from, to).
-func (b *base) add(from, to int) {
+// add reads every step-th note of [from, to).
+func (b *base) add(from, to, step int) {
 	t := b.vectorizer.Transformer()
 	terms := len(b.vectorizer.Vocabulary())
 	aux := terms
@@ -188,7 +233,8 @@ func (b *base) add(from, to int) {
 	entry := func(column int, value float64) {
 		b.columns, b.values = append(b.columns, int32(column)), append(b.values, float32(value))
 	}
-	for i := from; i < to; i++ {
+	auxEntry := func(f int, v float64) { entry(aux+f, v) }
+	for i := from; i < to; i += step {
 		row := t.Row(b.rows.docs[i].Text)
 		for e, j := range row.Columns {
 			entry(int(j), row.Values[e])
@@ -196,12 +242,7 @@ func (b *base) add(from, to int) {
 		if b.words != nil {
 			t.WordRow(b.words, func(j int32, v float64) { entry(terms+int(j), v) })
 		}
-		b.rows.auxTo(features, i)
-		for f, v := range features {
-			if v != 0 {
-				entry(aux+f, v/b.scale[f])
-			}
-		}
+		b.eachAux(features, i, auxEntry)
 		b.starts = append(b.starts, len(b.columns))
 	}
 }

@@ -20,7 +20,7 @@ func fitted(t *testing.T, d Data, s Settings, manyRows int) *Fitted {
 	t.Helper()
 	r := newRows(d, s.Text.MinDF)
 	s.manyRows = manyRows
-	tx, err := vectorize(r, s.Text, &s)
+	tx, err := vectorize(t.Context(), r, s.Text, &s)
 	if err != nil {
 		t.Fatal(err)
 	}

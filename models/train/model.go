@@ -19,6 +19,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/models/rounds"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/matrix"
@@ -85,7 +86,10 @@ type Data struct {
 	// threshold are from all. A complaint with too few earlier notes has ordinary folds. See HoldLatest.
 	Latest   time.Time
 	Previous *bundle.Bundle // the version before, from which the topics take their order; nil for none
-	progress Progress       // reports the runs of a cross-validation; may be nil
+	// Rounds, unless it is nil, has shards count the vocabulary of the pooled notes, find their topics (those of a sample
+	// are found here) and fit the coefficients of many.
+	Rounds   *rounds.Coordinator
+	progress Progress // reports the runs of a cross-validation; may be nil
 }
 
 func (d Data) subset(at []int) Data {
@@ -152,6 +156,7 @@ type rows struct {
 	columns  []bundle.AuxColumn
 	values   [][]msg.Value // by auxiliary column, then row
 	width    int           // number of auxiliary features
+	rounds   *rounds.Coordinator
 }
 
 // bareRows has no auxiliary values.
@@ -160,6 +165,9 @@ func bareRows(d Data) *rows {
 	r := &rows{
 		all: all, y: labels(all), names: d.Classes, latest: d.Latest, pooled: d.Pooled, beds: d.Admission, classes: d.labels(),
 		patients: patients(all), aux: d.Aux,
+	}
+	if d.Pooled {
+		r.rounds = d.Rounds
 	}
 	for i := range all {
 		r.docs = append(r.docs, textproc.Document{Patient: r.patients[i], Text: all[i].Text})

@@ -245,7 +245,7 @@ func contributions(p *msg.Prediction) float64 {
 func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float64 {
 	t.Helper()
 	r := newRows(d, s.Text.MinDF)
-	tx, err := vectorize(r, s.Text, s)
+	tx, err := vectorize(t.Context(), r, s.Text, s)
 	if err != nil {
 		t.Fatal(err)
 	}

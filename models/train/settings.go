@@ -96,6 +96,8 @@ type Settings struct {
 	// WarmStart begins from the topics of the previous version if it has as many, by the same method. New terms begin
 	// at 0. The singular value decomposition takes no start.
 	WarmStart bool `json:"warm_start,omitempty"`
+	// TopicsFromAll has SONMF find the topics of many notes from all of them; the sample gives it the start alone.
+	TopicsFromAll bool `json:"topics_from_all,omitempty"`
 
 	Alpha float64 `json:"alpha"` // mixes the penalty of the head: 1 is the lasso, 0 ridge
 	// Standardize lets the penalty act on features of unit variance, as R's glmnet does. Without it terms and

@@ -136,7 +136,7 @@ func TestScorerIsTheFactorization(t *testing.T) {
 func predicted(t *testing.T, d Data, of []Row, s *Settings) *mat.Dense {
 	t.Helper()
 	r := newRows(d, s.Text.MinDF)
-	tx, err := vectorize(r, s.Text, s)
+	tx, err := vectorize(t.Context(), r, s.Text, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestHeldOutLabelsDoNotMatter(t *testing.T) {
 				change(&s)
 				run := func(d Data) *mat.Dense {
 					r := newRows(d, s.Text.MinDF)
-					tx, err := vectorize(r, s.Text, &s)
+					tx, err := vectorize(t.Context(), r, s.Text, &s)
 					if err != nil {
 						t.Fatal(err)
 					}

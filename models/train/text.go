@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/models/rounds"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/textproc"
@@ -17,24 +18,39 @@ import (
 // text holds the part of a model that does not depend on the labels.
 type text struct {
 	vectorizer *textproc.Vectorizer
-	plain      bool        // see choose
-	many       bool        // features are not laid out: see Settings.many
-	x          *matrix.CSR // n×p, or of a sample of the notes: see Settings.sampled
-	topics     *mat.Dense  // p×k, nil without topics
-	scores     *mat.Dense  // n×k
+	plain      bool                // see choose
+	many       bool                // features are not laid out: see Settings.many
+	x          *matrix.CSR         // n×p, or of a sample of the notes: see Settings.sampled
+	whole      *matrix.CSR         // rows of all notes, if x is a sample and topics are found from all
+	rounds     *rounds.Coordinator // has all notes to find topics from; may be nil
+	topics     *mat.Dense          // p×k, nil without topics
+	scores     *mat.Dense          // n×k
 	solver     *solver.Result
 	alignment  *Alignment
 }
 
 // vectorize learns a vocabulary and makes rows of the notes, or of a sample of many.
-func vectorize(r *rows, t textproc.Settings, s *Settings) (*text, error) {
+func vectorize(ctx context.Context, r *rows, t textproc.Settings, s *Settings) (*text, error) {
 	besides(&t, r.aux...)
-	v, err := textproc.Learn(r.docs, t)
+	learn := func() (*textproc.Vectorizer, error) { return textproc.Learn(r.docs, t) }
+	if r.rounds != nil {
+		learn = func() (*textproc.Vectorizer, error) { return r.rounds.Learn(ctx, r.docs, t) }
+	}
+	v, err := learn()
 	if err != nil {
 		return nil, fmt.Errorf("preparing text: %w", err)
 	}
 	n := len(r.all)
-	return &text{vectorizer: v, x: v.Transform(r.sample(s.sampled(n)).texts()), many: s.many(n)}, nil
+	most := s.sampled(n)
+	out := &text{vectorizer: v, x: v.Transform(r.sample(most).texts()), many: s.many(n)}
+	switch all := most == 0 || s.TopicsFromAll; {
+	case !all || s.Method != SONMF:
+	case r.rounds != nil:
+		out.rounds = r.rounds
+	case most > 0:
+		out.whole = v.Transform(r.texts())
+	}
+	return out, nil
 }
 
 // choiceRows is the size of the evenly spaced sample for choose: more would seldom change the choice.
@@ -54,7 +70,7 @@ func readTexts(ctx context.Context, r *rows, s Settings) (*text, error) {
 			s.Text.NGrams = 1
 		}
 	}
-	t, err := vectorize(r, s.Text, &s)
+	t, err := vectorize(ctx, r, s.Text, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +85,13 @@ func readTexts(ctx context.Context, r *rows, s Settings) (*text, error) {
 // change the choice.
 func choose(ctx context.Context, r *rows, s Settings) (plain bool, err error) {
 	s.Method, s.Pieces = BagOfWords, false
+	here := *r
+	here.rounds = nil
+	r = &here
 	var losses [2][]float64
 	for i, n := range []int{s.Text.NGrams, 1} {
 		s.Text.NGrams = n
-		t, err := vectorize(r, s.Text, &s)
+		t, err := vectorize(ctx, r, s.Text, &s)
 		if err != nil {
 			return false, err
 		}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/align"
 	"github.com/wardcast/wardcast/solver/linalg"
-	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -52,7 +52,7 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *bundle.Bund
 		settings := solver.Settings{
 			Rank: k, StartTopics: start, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol,
 		}
-		with.solver, err = solve(ctx, t.topical(s.words() && !t.plain), settings, method)
+		with.solver, err = t.solve(ctx, t.topical(s.words() && !t.plain), settings, method)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("finding topics: %w", err)
@@ -67,10 +67,10 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *bundle.Bund
 	return &with, nil
 }
 
-// topical returns the rows without the terms that no topic is made of, words that are no finding among them. Their
-// weights are 0 in every topic. Next to words whose denied findings are bounded, these are left out too: each adds no
-// more than the coefficient of its word.
-func (t *text) topical(bounded bool) *matrix.CSR {
+// topical returns the place of each term that topics are made of, −1 of others, words that are no finding among them:
+// their weights are 0 in every topic. Next to words whose denied findings are bounded, these are left out too: each
+// adds no more than the coefficient of its word.
+func (t *text) topical(bounded bool) []int32 {
 	_, p := t.x.Dims()
 	place := make([]int32, p)
 	denied, style := t.vectorizer.Denied(), t.vectorizer.Style()
@@ -80,7 +80,36 @@ func (t *text) topical(bounded bool) *matrix.CSR {
 			place[j] = int32(j)
 		}
 	}
-	return t.x.MapColumns(place, p)
+	return place
+}
+
+// solve runs a method on the rows of some terms: of x, or of all notes from a start that x gives.
+func (t *text) solve(ctx context.Context, place []int32, settings solver.Settings, method solver.Method,
+) (*solver.Result, error) {
+	x := t.x.MapColumns(place, len(place))
+	if t.whole == nil && t.rounds == nil {
+		return solve(ctx, x, settings, method)
+	}
+	if settings.StartTopics == nil {
+		start := solver.Problem{X: linalg.OperatorOf(x, 0), Settings: settings}
+		start.Settings.Init, start.Settings.Seed = solver.InitSVD, cmp.Or(settings.Seed, solver.DefaultSeed)
+		var err error
+		if settings.StartTopics, err = start.OrthonormalTopics(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if t.rounds == nil {
+		return solve(ctx, t.whole.MapColumns(place, len(place)), settings, method)
+	}
+	rows, err := t.rounds.Topics(ctx, t.vectorizer, place)
+	if err != nil {
+		return nil, err
+	}
+	result, err := solve(ctx, rows, settings, method)
+	if failed := rows.Err(); failed != nil {
+		return nil, failed
+	}
+	return result, err
 }
 
 // rank returns the number of topics for the number that was asked for: at most the numbers of notes and of terms.

@@ -64,8 +64,6 @@ type Job struct {
 	About    report.Data  // where the notes are from, what was left out and what was counted, for the cards
 	// Previous returns Data.Previous for the model of this name, or nil; it may be called concurrently.
 	Previous func(ctx context.Context, model string) (*bundle.Bundle, error)
-	// TrainsOwn reports whether this job trains the model with this name. Nil: all.
-	TrainsOwn func(model string) bool
 }
 
 // Progress is called with the work that is done, in models or parts of them. It may be called from several goroutines.
@@ -87,14 +85,6 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	return t.out, nil
 }
 
-// Pool is the part of Train that makes the model of all complaints. Trained holds that model alone.
-func Pool(ctx context.Context, d Data, s Settings, job Job) (*Trained, *Pooled, error) {
-	job.TrainsOwn = func(string) bool { return false }
-	t := newTraining(d, s, job)
-	p, err := t.trainPooled(ctx)
-	return t.out, p, err
-}
-
 // Pooled is what is needed of the model of all complaints to train and judge the models of single ones.
 type Pooled struct {
 	// Model is it, and LogOdds are those of the rows, out of fold, for yes and no.
@@ -106,15 +96,7 @@ type Pooled struct {
 	Threshold float64
 }
 
-// TrainOwn is the part of Train that makes the models of single complaints, by Job.TrainsOwn. The other arguments must
-// be those of Pool. Trained has no OutOfFold.
-func (p *Pooled) TrainOwn(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
-	t := newTraining(d, s, job)
-	t.advance(0)
-	return t.out, t.trainOwn(ctx, p)
-}
-
-// training is one run of Train, or of a part of it.
+// training is one run of Train.
 type training struct {
 	data     Data
 	settings Settings
@@ -136,9 +118,6 @@ func newTraining(d Data, s Settings, job Job) *training {
 	}
 	least := leastPatients(len(d.Rows))
 	t.groups = slices.DeleteFunc(byComplaint(d), func(g Group) bool {
-		if job.TrainsOwn != nil && !job.TrainsOwn(bundle.Slug(g.Complaint)) {
-			return true
-		}
 		rare := folds.Distinct(patients(g.Rows)) < least
 		if rare {
 			t.out.RareComplaints++

@@ -59,11 +59,14 @@ func New(s Settings) (*Method, error) {
 func (m *Method) Name() string { return "sonmf" }
 
 // Start returns the state at the start topics F of the problem and the scores ⟨XF⟩₊. Given start scores are used only
-// if no start topics are given.
+// if no start topics are given. A Summed matrix takes StepExtrapolated, and the result has no scores.
 func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	topics, err := p.OrthonormalTopics(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if x, ok := p.X.(Summed); ok {
+		return newSummedState(x, topics), nil
 	}
 	if m.settings.Step == StepCayley {
 		return newCayleyState(p.X, topics, m.settings.Tau), nil

@@ -4,7 +4,6 @@ package replay
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
@@ -25,10 +24,9 @@ type Config struct {
 // Source is a retrain.Source of two KafkaTopics, read partition after partition up to the end when reading begins.
 type Source struct {
 	config Config
-	until  retrain.Ends // nil for those when reading begins
 }
 
-var _ retrain.Log = (*Source)(nil)
+var _ retrain.Source = (*Source)(nil)
 
 // New returns a source.
 func New(c Config) *Source {
@@ -40,22 +38,6 @@ func New(c Config) *Source {
 
 // Names returns the names of the KafkaTopics.
 func (s *Source) Names() []string { return []string{s.config.NoteTopic, s.config.OutcomeTopic} }
-
-// Ends returns where the partitions of both topics end now.
-func (s *Source) Ends(ctx context.Context) (retrain.Ends, error) {
-	ends := retrain.Ends{}
-	for _, topic := range []string{s.config.OutcomeTopic, s.config.NoteTopic} {
-		offsets, err := s.config.Client.Ends(ctx, topic, s.config.Logger)
-		if err != nil {
-			return nil, err
-		}
-		ends[topic] = offsets
-	}
-	return ends, nil
-}
-
-// Until returns a source with these ends. Reading a topic without an end is an error.
-func (s *Source) Until(ends retrain.Ends) retrain.Source { return &Source{s.config, ends} }
 
 // Outcomes calls each for the outcomes since the first that was recorded at from or later; zero means all.
 func (s *Source) Outcomes(ctx context.Context, from time.Time, each func(*retrain.Message) error) error {
@@ -69,12 +51,6 @@ func (s *Source) Notes(ctx context.Context, from time.Time, each func(*retrain.M
 
 func (s *Source) read(ctx context.Context, topic string, from time.Time, each func(*retrain.Message) error) error {
 	r := ingest.Replay{Topic: topic, From: from, Logger: s.config.Logger}
-	if s.until != nil {
-		var known bool
-		if r.Until, known = s.until[topic]; !known {
-			return fmt.Errorf("another shard of this retraining does not read topic %q", topic)
-		}
-	}
 	if s.config.Progress != nil {
 		r.Progress = func(done, total int64) { s.config.Progress(topic, done, total) }
 	}

@@ -23,7 +23,6 @@ import (
 type Retraining struct {
 	Ended  time.Time
 	Took   time.Duration
-	Shard  string          // "" unless several processes share the training
 	Result *retrain.Result // nil if it failed early
 	Err    error           // nil also if the gate refused the new models
 }
@@ -31,14 +30,10 @@ type Retraining struct {
 // successName is the metric that a failed run copies from the previous file.
 const successName = "success_timestamp_seconds"
 
-// WriteFile replaces the file of metrics. With a shard, each metric has it as a label.
+// WriteFile replaces the file of metrics.
 func (r *Retraining) WriteFile(path string) error {
 	registry := prometheus.NewRegistry()
-	var labels prometheus.Labels
-	if r.Shard != "" {
-		labels = prometheus.Labels{"shard": r.Shard}
-	}
-	in := meter.New(prometheus.WrapRegistererWith(labels, registry), "wardcast_retrain_")
+	in := meter.New(registry, "wardcast_retrain_")
 	success := seconds(r.Ended)
 	if r.Err != nil {
 		var err error

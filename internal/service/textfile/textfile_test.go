@@ -60,7 +60,7 @@ func TestRetrainingFile(t *testing.T) {
 		`wardcast_retrain_notes{part="judged"} 1000`, `wardcast_retrain_notes{part="train"} 3000`,
 		`wardcast_retrain_log_loss{of="base_rate"} 0.5`, `wardcast_retrain_log_loss{of="challenger"} 0.25`,
 		`wardcast_retrain_log_loss{of="champion"} 0.125`,
-	}, []string{"shard"})
+	}, nil)
 	for range 2 {
 		check(&textfile.Retraining{Ended: first.Add(24 * time.Hour), Err: errors.New("no broker")},
 			[]string{
@@ -68,9 +68,6 @@ func TestRetrainingFile(t *testing.T) {
 				"wardcast_retrain_success_timestamp_seconds 1.8e+09",
 			}, []string{"decision"})
 	}
-	check(&textfile.Retraining{Ended: first, Shard: "1/3", Result: &retrain.Result{}},
-		[]string{`wardcast_retrain_failed{shard="1/3"} 0`, `wardcast_retrain_notes{part="train",shard="1/3"} 0`},
-		[]string{"decision"})
 	if err := os.WriteFile(path, []byte("no metrics"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -124,6 +124,37 @@ func Read(data []byte) (Tensors, map[string]string, error) {
 	return tensors, metadata, nil
 }
 
+// ReadNext is Read of the next of several files that follow each other. It returns io.EOF if there is none.
+func ReadNext(r io.Reader) (Tensors, map[string]string, error) {
+	var data bytes.Buffer // grows with what is there, whatever a file says of its length
+	next := func(n uint64) error {
+		_, err := io.CopyN(&data, r, int64(min(n, math.MaxInt64)))
+		if errors.Is(err, io.EOF) && data.Len() > 0 {
+			err = malformed("ends after %d bytes", data.Len())
+		}
+		return err
+	}
+	err := next(8)
+	if err == nil {
+		err = next(min(binary.LittleEndian.Uint64(data.Bytes()), MaxHeader))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, _, err := parseHeader(data.Bytes()[8:])
+	if err != nil {
+		return nil, nil, err
+	}
+	var end uint64
+	for _, e := range entries {
+		end = max(end, slices.Max(append(e.Offsets, 0)))
+	}
+	if err := next(end); err != nil {
+		return nil, nil, err
+	}
+	return Read(data.Bytes())
+}
+
 // parseHeader reads the header token by token, because encoding/json accepts a repeated name.
 func parseHeader(head []byte) (map[string]entry, map[string]string, error) {
 	if len(head) == 0 || head[0] != '{' || !utf8.Valid(head) {
