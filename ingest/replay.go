@@ -26,8 +26,6 @@ type Replay struct {
 	Topic string
 	// From skips the records before the first one whose timestamp is not before From; zero reads all.
 	From time.Time
-	// Until is the end offset of each partition; those beyond it are skipped. nil means the ends at the beginning.
-	Until []int64
 	// Progress is called after each fetch with the offsets passed and their total; may be nil.
 	Progress func(done, total int64)
 	Logger   *slog.Logger // of retried requests; nil is silent
@@ -61,9 +59,6 @@ func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error)
 	}
 	run := &replay{Replay: r, client: c, each: each, maxBytes: replayMaxBytes}
 	run.Partitions = counts[r.Topic]
-	if r.Until != nil {
-		run.Partitions = min(run.Partitions, len(r.Until))
-	}
 	parts := make([]replayPart, run.Partitions)
 	for i := range parts {
 		parts[i].id = i
@@ -83,8 +78,7 @@ func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error)
 	return run.Replayed, nil
 }
 
-// Ends returns the offset after the last record of each partition: a Replay with these as Until reads what there is
-// now. Like a replay, it retries a failing request for about 20 seconds.
+// Ends returns the offset after the last record of each partition. Like a replay, it retries a failing request for about 20 seconds.
 func (c *Client) Ends(ctx context.Context, topic string, log *slog.Logger) ([]int64, error) {
 	counts, err := c.existing(ctx, topic)
 	if err != nil {
@@ -158,12 +152,6 @@ func (r *replay) bounds(ctx context.Context, p *replayPart) error {
 	first, end, err := r.client.bounds(ctx, r.Topic, p.id)
 	if err != nil {
 		return err
-	}
-	if r.Until != nil {
-		if end < r.Until[p.id] {
-			return errTruncated
-		}
-		end = r.Until[p.id]
 	}
 	p.next, p.end = min(first, end), end
 	if first >= end || r.From.UnixMilli() <= 0 {

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -75,36 +74,6 @@ func TestReplayEndsWhereItBegan(t *testing.T) {
 	c.wantKeys(keys, 0, n)
 	if d := cmp.Diff(ingest.Replayed{Partitions: testPartitions, Records: n}, got); d != "" || done != n || total != n {
 		t.Errorf("%s\nprogress %d of %d", d, done, total)
-	}
-}
-
-// TestReplayUntilNotedEnds: what was written since the ends were noted is left out, also in a partition that is new.
-func TestReplayUntilNotedEnds(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	const n = 300
-	c.send(numbered(0, n)...)
-	ends, err := c.client.Ends(c.Context(), c.in, nil)
-	if err != nil || len(ends) != testPartitions {
-		t.Fatalf("%v, %v", ends, err)
-	}
-	c.send(numbered(n, 2*n)...)
-	keys, got, err := c.replay(ingest.Replay{Until: ends})
-	if err != nil || got.Records != n {
-		t.Fatalf("%+v, %v", got, err)
-	}
-	c.wantKeys(keys, 0, n)
-	if _, got, err := c.replay(ingest.Replay{Until: ends, From: time.Now().Add(time.Hour)}); err != nil ||
-		got.Records != 0 {
-		t.Errorf("from a time behind: %+v, %v", got, err)
-	}
-	if _, got, err := c.replay(ingest.Replay{Until: ends[:1]}); err != nil || got.Records != ends[0] ||
-		got.Partitions != 1 {
-		t.Errorf("of one partition: %+v, %v", got, err)
-	}
-	ends[0] += 2 * n
-	if _, _, err := c.replay(ingest.Replay{Until: ends}); err == nil || !strings.Contains(err.Error(), "recreated") {
-		t.Errorf("ends beyond the topic: %v", err)
 	}
 }
 
