@@ -13,10 +13,20 @@ import (
 	"github.com/wardcast/wardcast/models/retrain"
 )
 
-// TestBeds: a retraining adds what forecasts of beds rest on, with the wards and times of the outcomes.
+// TestBeds: a retraining adds what forecasts of beds rest on, with the wards and times of the outcomes. A ward that one
+// patient went to forty times is not named.
 func TestBeds(t *testing.T) {
 	t.Parallel()
 	_, source := hospital(t, tinyVisits)
+	rare := map[string]bool{} // visits of one patient
+	for i := range 40 {
+		var n msg.Note
+		if err := msg.DecodeNote(source.notes[i].Value, &n); err != nil {
+			t.Fatal(err)
+		}
+		n.PatientID = "one"
+		rare[n.VisitID], source.notes[i].Value = true, n.AppendJSON(nil)
+	}
 	for i := range source.outcomes {
 		var o msg.Outcome
 		if err := msg.DecodeOutcome(source.outcomes[i].Value, &o); err != nil {
@@ -24,6 +34,9 @@ func TestBeds(t *testing.T) {
 		}
 		if o.Ward = " MED "; i%2 == 0 {
 			o.Ward = "SURG"
+		}
+		if rare[o.VisitID] {
+			o.Ward = "RARE"
 		}
 		source.outcomes[i].Value = o.AppendJSON(nil)
 	}
