@@ -59,7 +59,8 @@ func (b *Bridge) ReadBundle(data []byte) (Bundle, error) {
 		}
 		request := bundle.Entry[i].Request
 		kind, _, _ := strings.Cut(fhir.Reference{Reference: request.URL}.Local(), "/")
-		if request.Method == "DELETE" && slices.Contains([]string{"Encounter", "Observation", "DocumentReference"}, kind) {
+		if request.Method == "DELETE" && slices.Contains(
+			[]string{"Encounter", "Observation", "DocumentReference"}, kind) {
 			r.unread = append(r.unread, &Refusal{hl7.Failed, Deletion, hl7.Error{Position: i + 1, Segment: kind}})
 		}
 	}
