@@ -2,11 +2,13 @@ package process
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -54,6 +56,25 @@ func TestPositionWaits(t *testing.T) {
 	}
 }
 
+// post returns how a Bundle is answered.
+func post(ctx context.Context, p *process, body io.Reader) int {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/fhir", body)
+	r.Header.Set("Content-Type", fhir.ContentType)
+	w := httptest.NewRecorder()
+	p.takeBundle(w, r)
+	return w.Code
+}
+
+// TestCutBundle: a Bundle that does not come to its end is not answered as if it had been taken.
+func TestCutBundle(t *testing.T) {
+	t.Parallel()
+	p := halted(t)
+	body := io.MultiReader(strings.NewReader(`{"resourceType":`), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if status := post(t.Context(), p, body); status != http.StatusServiceUnavailable || len(p.commits.waiting) > 0 {
+		t.Errorf("%d is answered", status)
+	}
+}
+
 // TestManyUnreadDocuments: a Bundle waits for Kafka as a whole, however many of its documents cannot be read.
 func TestManyUnreadDocuments(t *testing.T) {
 	t.Parallel()
@@ -66,17 +87,14 @@ func TestManyUnreadDocuments(t *testing.T) {
 	)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // the sender goes
 	defer cancel()
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/fhir", strings.NewReader(
+	status := post(ctx, p, strings.NewReader(
 		`{"resourceType":"Bundle","type":"transaction","entry":[`+visit+strings.Repeat(picture, n)+`]}`))
-	r.Header.Set("Content-Type", fhir.ContentType)
-	w := httptest.NewRecorder()
-	p.takeBundle(w, r)
 	letters, events := 0, 0
 	for _, e := range p.commits.waiting {
 		letters += len(e.letters)
 		events += len(e.events)
 	}
-	if letters != n || events == 0 || w.Code != http.StatusServiceUnavailable {
-		t.Errorf("%d letters and %d events wait, and %d is answered; want %d letters", letters, events, w.Code, n)
+	if letters != n || events == 0 || status != http.StatusServiceUnavailable {
+		t.Errorf("%d letters and %d events wait, and %d is answered; want %d letters", letters, events, status, n)
 	}
 }

@@ -183,17 +183,18 @@ func (p *process) takeBundle(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { <-p.fhir.taken }()
-	data, err := io.ReadAll(io.LimitReader(r.Body, fhir.MaxBundle+1))
-	if err != nil {
-		return // the sender is gone, or too slow
-	}
-	bundle, refusal := p.readBundle(data)
-	label := bundle.Kind
+	var bundle bridge.Bundle
 	away := func(status int, reason string) {
-		p.metrics.message(label, unanswered, time.Since(began))
+		p.metrics.message(bundle.Kind, unanswered, time.Since(began))
 		w.Header().Set("Retry-After", "5")
 		outcome(w, status, issue{"error", "transient", reason, 0})
 	}
+	data, err := io.ReadAll(io.LimitReader(r.Body, fhir.MaxBundle+1))
+	if err != nil { // too slow, or cut: without a status net/http would answer 200
+		away(http.StatusServiceUnavailable, "body_cut")
+		return
+	}
+	bundle, refusal := p.readBundle(data)
 	if !p.metrics.isReady() {
 		away(http.StatusServiceUnavailable, "not_ready")
 		return
@@ -225,11 +226,11 @@ func (p *process) takeBundle(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if refusal == nil {
-		p.metrics.message(label, string(hl7.Accepted), time.Since(began))
+		p.metrics.message(bundle.Kind, string(hl7.Accepted), time.Since(began))
 		accept(w, &bundle)
 		return
 	}
-	p.metrics.message(label, string(hl7.Failed), time.Since(began))
+	p.metrics.message(bundle.Kind, string(hl7.Failed), time.Since(began))
 	p.warnings.Add(refusal.Reason, func(n int) {
 		p.Logger.Warn("messages were refused", "messages", n, "answer", string(hl7.Failed), "reason", refusal.Reason,
 			"place", refusal.Place())
