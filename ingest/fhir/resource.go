@@ -277,12 +277,12 @@ type Identifier struct {
 func Number(h *Head, all []Identifier, kind string) string {
 	for _, i := range all {
 		for _, c := range i.Type.Coding {
-			if c.Code == kind && i.Value != "" {
-				return i.Value
+			if number := strings.TrimSpace(i.Value); c.Code == kind && number != "" {
+				return number
 			}
 		}
 	}
-	return h.ID
+	return strings.TrimSpace(h.ID)
 }
 
 // Reference refers to a resource by its address, or by a number.

@@ -82,8 +82,16 @@ func (b *Bridge) ORU(value []byte, id string, now time.Time) (message []byte, co
 	segment("MSH", "^~\\&", "WARDCAST", s.Quote(b.config.Site), "", "", hl7.FormatTime(now.UTC()), "",
 		"ORU^R01^ORU_R01", control, "P", "2.5.1", empty(5), "UNICODE UTF-8")
 	// The name is absent: a pseudonym, type S.
-	segment("PID", "1", "", s.Quote(number(b.current(v.Patient)))+"^^^"+s.Quote(b.config.Site)+"^MR", "", "^^^^^^S")
-	segment("PV1", "1", "E", empty(16), s.Quote(number(p.VisitID)))
+	pid := []string{"PID", "1", "", s.Quote(number(b.current(v.Patient))) + "^^^" + s.Quote(b.config.Site) + "^MR", "",
+		"^^^^^^S"}
+	pv1, visit := []string{"PV1", "1", "E"}, s.Quote(number(p.VisitID))
+	if b.config.Visit == "PID-18" {
+		pid = append(pid, empty(12), visit)
+	} else {
+		pv1 = append(pv1, empty(16), visit)
+	}
+	segment(pid...)
+	segment(pv1...)
 	// The order is that of the visit, so that a later prediction replaces an earlier one.
 	segment("OBR", "1", "", p.VisitID+"^WARDCAST", name(codeProbability, "Probability of hospital admission"), "", "",
 		at,

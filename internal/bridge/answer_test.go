@@ -46,16 +46,33 @@ func TestKeepIdentifiers(t *testing.T) {
 	if err != nil || !strings.Contains(string(oru), "|M1^^^A^MR|") || !strings.Contains(string(oru), "|V1\r") {
 		t.Errorf("the answer lacks the numbers: %q, %v", oru, err)
 	}
-	// A visit that is forgotten takes its number with it.
+	// A visit that is forgotten takes its numbers with it, but not those of a patient who is here again.
+	again := message{event: "A04", control: "2", visit: "V2"}.bytes()
+	if _, r, err = restored.ReadHL7(again); err != nil {
+		t.Fatal(err)
+	}
+	restored.Join(r, now.Add(30*24*time.Hour))
 	deleted := 0
 	for _, e := range restored.Expire(now.Add(31 * 24 * time.Hour)) {
-		if e.Value != nil || e.Key != visit {
+		if e.Value != nil || e.To == bridge.State && e.Key != visit {
 			t.Errorf("%+v does not delete the visit", e)
 		}
 		deleted++
 	}
 	if _, _, err := restored.ORU(value, "1", now); deleted != 2 || !errors.Is(err, bridge.ErrUnknownVisit) {
 		t.Errorf("%d keys are deleted, and the answer is %v", deleted, err)
+	}
+	if left := restored.Expire(now.Add(61 * 24 * time.Hour)); len(left) != 3 {
+		t.Errorf("%d keys are deleted with the patient's last visit, want 3", len(left))
+	}
+	account := newBridge(t, func(c *config.Bridge) { keep(c); c.Visit = "PID-18" })
+	_, _, events := join(t, account, message{
+		event: "A04", pid: map[int]string{18: "ACC1"}, pv1: map[int]string{19: "other"}, obx: []string{fell, fall},
+	}.bytes())
+	oru, _, err = account.ORU(fmt.Appendf(nil, `{"visit_id":%q}`, events[0].Key), "1", now)
+	if m, _ := hl7.Parse(oru); err != nil || m.First("PID").Field(18).String() != "ACC1" ||
+		!m.First("PV1").Field(19).Empty() {
+		t.Errorf("the answer of a visit by its account is %q, %v", oru, err)
 	}
 }
 

@@ -148,7 +148,11 @@ func (b *Bridge) Join(r Reading, now time.Time) (all []Event) {
 	}
 	all = b.identify(r)
 	if r.merged != "" {
-		return append(all, b.merge(r)...)
+		all = append(all, b.merge(r)...)
+		for _, more := range r.also {
+			all = append(all, b.Join(more, now)...)
+		}
+		return all
 	}
 	if to := b.aliases[r.visit]; to != "" {
 		r.visit = to
@@ -163,6 +167,10 @@ func (b *Bridge) Join(r Reading, now time.Time) (all []Event) {
 	if v == nil {
 		v = newVisit()
 		v.First = now.Unix()
+		// Unless the sender says it. It is not the time of this clock: the message may come again, and is the same.
+		v.take(value{
+			name: arrivedField, text: r.at.UTC().Format(time.RFC3339), rank: rankDerived,
+		}, r.at.Unix())
 	}
 	if slices.Contains(v.Seen, r.digest) {
 		return all
@@ -323,9 +331,6 @@ func (b *Bridge) note(r Reading, v *visit) *Event {
 		return nil
 	}
 	v.Note = digest
-	if n.ArrivedAt == "" {
-		n.ArrivedAt = time.Unix(v.First, 0).UTC().Format(time.RFC3339)
-	}
 	n.PatientID = b.current(v.Patient)
 	return v.event(Notes, r, n.AppendJSON(nil))
 }
@@ -494,16 +499,22 @@ func (b *Bridge) Load(to To, key string, value []byte) error {
 	return nil
 }
 
-// Expire forgets the visits without a message for Keep and returns the events that delete them.
+// Expire forgets the visits without a message for Keep, and the numbers of visits and patients that are of none of the
+// others, and returns the events that delete them.
 func (b *Bridge) Expire(now time.Time) (events []Event) {
+	left := map[string]bool{}
 	for _, key := range slices.Sorted(maps.Keys(b.visits)) {
-		if now.Sub(time.Unix(max(b.visits[key].Last, b.visits[key].First), 0)) < b.config.Keep {
+		v := b.visits[key]
+		if now.Sub(time.Unix(max(v.Last, v.First), 0)) < b.config.Keep {
+			left[key], left[b.current(v.Patient)] = true, true
 			continue
 		}
-		delete(b.aliases, b.visits[key].Alias)
+		delete(b.aliases, v.Alias)
 		delete(b.visits, key)
 		events = append(events, Event{To: State, Key: key, Time: now})
-		if _, known := b.known[key]; known {
+	}
+	for _, key := range slices.Sorted(maps.Keys(b.known)) {
+		if !left[key] {
 			delete(b.known, key)
 			events = append(events, Event{To: Identifiers, Key: key, Time: now})
 		}

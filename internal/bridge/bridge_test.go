@@ -279,9 +279,22 @@ func TestRepeats(t *testing.T) {
 	}
 	// A process that goes on from the state of the first one.
 	next := newBridge(t, nil)
-	states(t, b, next, first, second)
+	states(t, next, first, second)
 	if _, _, again := join(t, next, first, second); len(again) > 0 {
 		t.Errorf("%d events of repeats after a restart", len(again))
+	}
+	// Nor is the clock of the bridge in an event of a visit without a time of arrival.
+	var ids []string
+	for hours := range 2 {
+		b := newBridge(t, nil)
+		_, r, err := b.ReadHL7(message{event: "A08", pv1: map[int]string{44: ""}, obx: []string{fell, fall}}.bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, b.Join(r, now.Add(time.Duration(hours)*time.Hour))[0].ID)
+	}
+	if ids[0] != ids[1] {
+		t.Errorf("an hour later the ce_id is %s, not %s", ids[1], ids[0])
 	}
 	// The same number and another content is another message.
 	if _, _, other := join(t, b,
@@ -290,10 +303,9 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// states joins messages in a new bridge like from, and loads its states into another one.
-func states(t *testing.T, from, to *bridge.Bridge, all ...[]byte) {
+// states joins messages in a new bridge, and loads its states into another one.
+func states(t *testing.T, to *bridge.Bridge, all ...[]byte) {
 	t.Helper()
-	_ = from
 	fresh := newBridge(t, nil)
 	for _, data := range all {
 		_, r, err := fresh.ReadHL7(data)
@@ -360,8 +372,6 @@ func TestRefusals(t *testing.T) {
 	if got, _ := errors.AsType[*bridge.Refusal](err); got.Where.Sequence != 2 || got.Condition() != hl7.SegmentSequence {
 		t.Errorf("the second patient is refused as %+v", got)
 	}
-	f("two merges", append(message{event: "A40", old: "M0"}.bytes(), other...), hl7.Failed, bridge.SeveralPatients,
-		"PID-3")
 	f("a long text", message{event: "A04", obx: []string{"54094-8|" + strings.Repeat("x", msg.MaxText+1)}}.bytes(),
 		hl7.Failed, bridge.TooLongText, "OBX-5")
 	f("a long complaint", message{event: "A04", obx: []string{"8661-1|" + strings.Repeat("x", msg.MaxField+1)}}.bytes(),
@@ -429,7 +439,6 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestIdentifiersStay plants identifiers in every field of every segment, and finds none in what leaves the bridge.
 // FuzzRead reads and joins any message.
 func FuzzRead(f *testing.F) {
 	f.Add(message{event: "A04", obx: []string{fell, fall, "11289-6|101|NM|[degF]"}}.bytes())

@@ -137,9 +137,9 @@ func (r *bundleReader) readAll(resources []fhir.Resource) error {
 			_, visit := resource.(*fhir.Encounter)
 			_, document := resource.(*fhir.DocumentReference)
 			switch {
-			case refusal.Reason == MissingVisit && !visit: // it is about no visit
 			case document && refusal.Reason != TooLongText:
 				r.unread = append(r.unread, refusal)
+			case refusal.Reason == MissingVisit && !visit: // it is about no visit
 			default:
 				return refusal
 			}
@@ -209,10 +209,9 @@ func (r *bundleReader) links(p *fhir.Patient) {
 		default:
 			continue
 		}
-		if hash := func(n string) string { return r.key.hash(patientPrefix, r.config.Site, n) }; from != "" &&
-			to != "" {
+		if from != "" && to != "" {
 			r.readings = append(r.readings, Reading{
-				merged: hash(from), patient: hash(to), numbers: [2]string{"", to}, at: r.refs.sent,
+				merged: r.patientID(from), patient: r.patientID(to), numbers: [2]string{"", to}, at: r.refs.sent,
 			})
 		}
 	}

@@ -121,6 +121,8 @@ func TestBundleNotes(t *testing.T) {
 		`{"resourceType":"Observation","status":"final","code":{"coding":[{"code":"54094-8"}]},"valueString":"fell"}`))
 	f("a text taken back", "", bundleOf("08:10", noteAt("08:05", "fell"), strings.Replace(noteAt("08:05", ""), "final",
 		"entered-in-error", 1)), bundleOf("08:20", inProgress(anED)))
+	f("an appointment before the Encounter", "fell", bundleOf("08:10", inProgress(anED),
+		written("fell", `[{"reference":"Appointment/a1"},{"reference":"Encounter/e1"}]`, current)))
 	f("a planned Encounter", "", bundleOf("08:10", noteAt("08:05", "fell"), anED+`,"status":"planned"}`))
 	f("again", "fell", bundleOf("08:10", inProgress(anED), noteAt("08:05", "fell")), bundleOf("08:10", inProgress(anED),
 		noteAt("08:05", "fell")), bundleOf("08:11", inProgress(anED), noteAt("08:05", "fell")))
@@ -167,6 +169,17 @@ func TestBundleState(t *testing.T) {
 	b.Expire(now.Add(365 * 24 * time.Hour))
 	if notes, _, _ := joinBundles(t, b, all[2]); len(notes) > 0 || b.Count().Visits != 0 {
 		t.Errorf("%d notes and %d visits after all was forgotten", len(notes), b.Count().Visits)
+	}
+}
+
+// TestDocumentWithoutVisit: it is not left out in silence.
+func TestDocumentWithoutVisit(t *testing.T) {
+	t.Parallel()
+	read, err := newBridge(t, nil).ReadBundle(bundleOf("08:10", written("fell", "{}", current),
+		`{"resourceType":"Observation","code":{"coding":[{"code":"54094-8"}]},"valueString":"fell"}`))
+	if err != nil || len(read.Unread) != 1 || read.Unread[0].Reason != bridge.MissingVisit ||
+		read.Unread[0].Where.Position != 1 {
+		t.Errorf("%+v, %v", read.Unread, err)
 	}
 }
 

@@ -64,9 +64,9 @@ func (b *Bridge) Refer(to *References, r fhir.Resource, url string) {
 		case *fhir.Encounter:
 			to.Encounters[name] = b.encounter(r)
 		case *fhir.Patient:
-			number := strings.TrimSpace(fhir.Number(&r.Head, r.Identifier, "MR"))
+			number := fhir.Number(&r.Head, r.Identifier, "MR")
 			to.Patients[name] = Patient{
-				b.key.hash(patientPrefix, b.config.Site, number), sexes[r.Gender], r.BirthDate, number,
+				b.patientID(number), sexes[r.Gender], r.BirthDate, number,
 			}
 		case *fhir.Condition:
 			to.conditions[name] = r.Code.Words()
@@ -75,9 +75,9 @@ func (b *Bridge) Refer(to *References, r fhir.Resource, url string) {
 }
 
 func (b *Bridge) encounter(e *fhir.Encounter) Encounter {
-	number := strings.TrimSpace(fhir.Number(&e.Head, e.Identifier, "VN"))
+	number := fhir.Number(&e.Head, e.Identifier, "VN")
 	now, before, _ := b.classes(e)
-	return Encounter{b.key.hash(visitPrefix, b.config.Site, number), b.Hash(e.Subject.Local()), now || before, number}
+	return Encounter{b.visitID(number), b.Hash(e.Subject.Local()), now || before, number}
 }
 
 var sexes = map[string]string{"female": "F", "male": "M", "other": "O"}
@@ -222,7 +222,7 @@ func (r *resourceReader) encounter(e *fhir.Encounter) error {
 	r.subject(known.Patient, arrived)
 	if r.patient == "" {
 		r.numbers[1] = cmp.Or(e.Subject.Identifier.Value, e.Subject.ID("Patient"))
-		r.patient, r.weak = r.key.hash(patientPrefix, r.config.Site, r.numbers[1]), e.Subject.Identifier.Value == ""
+		r.patient, r.weak = r.patientID(r.numbers[1]), e.Subject.Identifier.Value == ""
 	}
 	return r.reason(e)
 }
@@ -295,7 +295,7 @@ func (r *resourceReader) of(reference fhir.Reference) (emergency bool, err error
 		return known.Emergency, nil
 	}
 	if r.numbers[0] = reference.Identifier.Value; r.numbers[0] != "" {
-		r.visit = r.key.hash(visitPrefix, r.config.Site, r.numbers[0])
+		r.visit = r.visitID(r.numbers[0])
 		return true, nil
 	}
 	if r.visit = r.stands(reference.ID("Encounter")); r.visit == "" || !r.refs.Elsewhere {
@@ -309,7 +309,7 @@ func (b *Bridge) stands(id string) string {
 	if id == "" {
 		return ""
 	}
-	return b.key.hash(visitPrefix, b.config.Site, "Encounter/"+id)
+	return b.visitID("Encounter/" + id)
 }
 
 // ward returns the name of the last place of an Encounter, or "".
@@ -424,8 +424,9 @@ func (r *resourceReader) document(d *fhir.DocumentReference) error {
 		return nil
 	}
 	var reference fhir.Reference
-	if len(d.Context) > 0 {
-		reference = d.Context[0]
+	if len(d.Context) > 0 { // in R5 also of appointments and episodes of care
+		reference = d.Context[max(0, slices.IndexFunc(d.Context,
+			func(c fhir.Reference) bool { return c.ID("Encounter") != "" }))]
 	}
 	if emergency, err := r.of(reference); err != nil || !emergency {
 		r.Ignored = true

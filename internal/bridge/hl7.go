@@ -116,8 +116,11 @@ func (r *reader) read(data []byte) error {
 	r.digest = digest(data, h)
 	recorded := r.time(evn.Field(2), msh.Field(7))
 	r.at = r.time(msh.Field(7), evn.Field(2))
+	if e.merge {
+		return r.readMerges(pid)
+	}
 	r.numbers[1] = patientNumber(pid)
-	r.patient = r.key.hash(patientPrefix, r.config.Site, r.numbers[1])
+	r.patient = r.patientID(r.numbers[1])
 	name, field, _ := strings.Cut(r.config.Visit, "-")
 	n, _ := strconv.Atoi(field) // the configuration was checked
 	holder := r.m.First(name)
@@ -125,26 +128,12 @@ func (r *reader) read(data []byte) error {
 		if s.Name == "PID" && patientNumber(s) != r.numbers[1] {
 			return r.refuse(SeveralPatients, s, s.Name, 3)
 		}
-		if s.Name == name && identifier(s.Field(n)) != identifier(holder.Field(n)) {
+		if s.Name == name && code(s.Field(n)) != code(holder.Field(n)) {
 			return r.refuse(SeveralPatients, s, name, n)
 		}
 	}
-	if e.merge {
-		mrg := r.m.First("MRG")
-		old := r.key.hash(patientPrefix, r.config.Site, identifier(mrg.Field(1)))
-		switch {
-		case mrg.Position == 0:
-			return r.refuse(MissingSegment, mrg, "MRG", 0)
-		case old == "":
-			return r.refuse(MissingPatient, mrg, "MRG", 1)
-		case r.patient == "":
-			return r.refuse(MissingPatient, pid, "PID", 3)
-		}
-		r.merged = old
-		return nil
-	}
-	r.numbers[0] = identifier(holder.Field(n))
-	r.visit = r.key.hash(visitPrefix, r.config.Site, r.numbers[0])
+	r.numbers[0] = code(holder.Field(n))
+	r.visit = r.visitID(r.numbers[0])
 	switch {
 	case holder.Position == 0:
 		return r.refuse(MissingSegment, holder, name, 0)
@@ -162,6 +151,35 @@ func (r *reader) read(data []byte) error {
 	case e.values:
 		r.readPatient(e, pid, pv1, recorded)
 		return r.readObservations()
+	}
+	return nil
+}
+
+// readMerges reads which numbers of patients replace which: each MRG belongs to the PID before it.
+func (r *reader) readMerges(pid hl7.Segment) error {
+	to := &r.Reading
+	for _, s := range r.m.Segments() {
+		switch s.Name {
+		case "PID":
+			pid = s
+		case "MRG":
+			if to.merged != "" {
+				r.also = append(r.also, Reading{at: r.at})
+				to = &r.also[len(r.also)-1]
+			}
+			to.merged = r.patientID(medicalRecord(s.Field(1)))
+			to.numbers[1] = patientNumber(pid)
+			to.patient = r.patientID(to.numbers[1])
+			switch {
+			case to.merged == "":
+				return r.refuse(MissingPatient, s, s.Name, 1)
+			case to.patient == "":
+				return r.refuse(MissingPatient, pid, "PID", 3)
+			}
+		}
+	}
+	if r.merged == "" {
+		return r.refuse(MissingSegment, r.m.First("MRG"), "MRG", 0)
 	}
 	return nil
 }
@@ -187,17 +205,19 @@ func (r *reader) time(values ...hl7.Value) time.Time {
 	return time.Time{}
 }
 
-// identifier returns the number of the first identifier of a list.
-func identifier(list hl7.Value) string { return strings.TrimSpace(list.Component(1).String()) }
-
-// patientNumber returns the medical record number of PID-3, else its first number, else that of PID-2.
-func patientNumber(pid hl7.Segment) string {
-	for v := range pid.Field(3).Repetitions() {
+// medicalRecord returns the medical record number of a list of identifiers, else the first one.
+func medicalRecord(list hl7.Value) string {
+	for v := range list.Repetitions() {
 		if v.Component(5).String() == "MR" {
-			return identifier(v)
+			return code(v)
 		}
 	}
-	return cmp.Or(identifier(pid.Field(3)), identifier(pid.Field(2)))
+	return code(list)
+}
+
+// patientNumber returns the number of a patient, of PID-3, else of PID-2.
+func patientNumber(pid hl7.Segment) string {
+	return cmp.Or(medicalRecord(pid.Field(3)), code(pid.Field(2)))
 }
 
 // isEmergency reports whether a class of a visit, such as PV1-2, is one of emergency visits.
@@ -245,8 +265,7 @@ func (r *reader) readStep(e event, recorded time.Time) {
 		if !r.emergency { // the end of a stay on a ward, or in a clinic
 			return
 		}
-		written := strings.TrimSpace(pv1.Field(36).Component(1).String())
-		if s.Disposition = r.dispositions[strings.ToLower(written)]; s.Disposition == "" {
+		if s.Disposition = r.dispositions[strings.ToLower(code(pv1.Field(36)))]; s.Disposition == "" {
 			r.unused = append(r.unused, UnusedDisposition)
 			return
 		}
@@ -282,7 +301,7 @@ var sexCodes = map[string]string{
 
 // readPatient reads sex, arrival, and the age by the date of birth.
 func (r *reader) readPatient(e event, pid, pv1 hl7.Segment, recorded time.Time) {
-	switch sex, known := sexCodes[strings.ToUpper(identifier(pid.Field(8)))]; {
+	switch sex, known := sexCodes[strings.ToUpper(code(pid.Field(8)))]; {
 	case !known:
 		r.unusable(UnusedSex)
 	case sex != "":
@@ -319,6 +338,7 @@ func (r *reader) readPatient(e event, pid, pv1 hl7.Segment, recorded time.Time) 
 
 // yearsOld returns completed years of age, and of an infant hundredths of a year.
 func yearsOld(born, at time.Time) (years float64, ok bool) {
+	at = at.In(born.Location()) // whose year it is
 	whole := at.Year() - born.Year()
 	if at.Before(born.AddDate(whole, 0, 0)) {
 		whole--
@@ -339,5 +359,5 @@ const (
 	rankTyped    = 2
 )
 
-// code returns the code of a value of type CE or CWE.
+// code returns the first component: the code of a value of type CE or CWE, the number of one of type CX.
 func code(v hl7.Value) string { return strings.TrimSpace(v.Component(1).String()) }

@@ -69,6 +69,12 @@ const (
 // Visit returns the name of a visit of this number in all that the bridge writes.
 func (k Key) Visit(site, number string) string { return k.hash(visitPrefix, site, number) }
 
+// visitID and patientID return the names of a visit and of a patient of this number.
+func (b *Bridge) visitID(number string) string { return b.key.hash(visitPrefix, b.config.Site, number) }
+func (b *Bridge) patientID(number string) string {
+	return b.key.hash(patientPrefix, b.config.Site, number)
+}
+
 // hash returns the prefix and the first 32 hexadecimal digits of the HMAC-SHA-256 of site, NUL and number, or "" for no
 // number.
 func (k Key) hash(prefix, site, number string) string {

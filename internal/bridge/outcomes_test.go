@@ -135,6 +135,15 @@ func TestMerges(t *testing.T) {
 	if got := say("M1", "g"); got != first {
 		t.Errorf("after a merge with itself the number is %s, want %s", got, first)
 	}
+	// Of several old numbers the medical record number counts, and one message may merge several patients.
+	fifth, pair := say("M5", "h"), seg("PID", map[int]string{3: "M5"})+seg("MRG", map[int]string{1: "M7"})
+	control++
+	_, _, events := join(t, b, append(message{
+		event: "A40", control: fmt.Sprint(control), patient: "M5", old: "X1^^^H^PI~M6^^^H^MR",
+	}.bytes(), pair...))
+	if got := []string{say("M6", "i"), say("M7", "j")}; events != nil || got[0] != fifth || got[1] != fifth {
+		t.Errorf("after a merge of two the numbers are %s, want %s", got, fifth)
+	}
 	// Medical record numbers come before others, and PID-2 is that of old versions.
 	for list, want := range map[string]string{"X9^^^H^PI~M1^^^H^MR": first, "M1^^^H": first} {
 		if got := say(list, list); got != want {

@@ -28,8 +28,9 @@ type Reading struct {
 	emergency  bool // the class of the visit is that of an emergency
 	registers  bool // the visit begins
 	values     []value
-	step       *step  // towards an outcome, or nil
-	merged     string // the hashed number that patient replaces, or ""
+	step       *step     // towards an outcome, or nil
+	merged     string    // the hashed number that patient replaces, or ""
+	also       []Reading // further merges
 	unused     []string
 }
 

@@ -129,7 +129,7 @@ func (b *Bridge) Predicted(value []byte) {
 // prediction of it. page is the address of the pages.
 func (b *Bridge) Card(encounter, page string) any {
 	visit := b.aliases[b.stands(encounter)]
-	v := b.visits[cmp.Or(visit, b.key.hash(visitPrefix, b.config.Site, encounter))]
+	v := b.visits[cmp.Or(visit, b.visitID(encounter))]
 	if v == nil || v.predicted == nil {
 		return nil
 	}

@@ -59,6 +59,10 @@ func TestValuesOfNotes(t *testing.T) {
 	f("age that is a word", none, message{obx: []string{"21612-7|adult|ST|a"}})
 	f("age by birth", vital("age", 78), message{pid: map[int]string{7: "19480203"}})
 	f("age the day before a birthday", vital("age", 77), message{pid: map[int]string{7: "19481121"}})
+	f("age on a New Year's birthday where the hospital is",
+		func(n *msg.Note) { n.Age, n.ArrivedAt = msg.Some(78), "2025-12-31T23:30:00Z" },
+		message{pid: map[int]string{7: "19480101"}, arrived: "20251231233000+0000"},
+		func(c *config.Bridge) { c.TimeZone = "Europe/Berlin" })
 	f("age on a birthday", vital("age", 78), message{pid: map[int]string{7: "19481120"}})
 	f("age of an infant by birth", vital("age", .5), message{pid: map[int]string{7: "20260521"}})
 	f("year of birth", none, message{pid: map[int]string{7: "1948"}})
