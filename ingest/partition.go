@@ -313,8 +313,8 @@ func (p *partition) flush(produce context.Context) error {
 		if !ok {
 			return err
 		}
-		p.batch.answers = slices.DeleteFunc(p.batch.answers, func(o *Output) bool { return o == large.message })
-		p.batch.deadLetter(large.message.record, p.c.cfg.Input, Verdict{Reason: ReasonScoringFailed, Stage: "produce"})
+		p.batch.answers = slices.DeleteFunc(p.batch.answers, func(o *Output) bool { return o == large.Message })
+		p.batch.deadLetter(large.Message.record, p.c.cfg.Input, Verdict{Reason: ReasonScoringFailed, Stage: "produce"})
 	}
 	if err := p.writeDeadLetters(produce); err != nil {
 		return err

@@ -24,7 +24,7 @@ const maxBatchBytes = 900 << 10
 type TooLargeError struct {
 	Topic   string
 	Bytes   int
-	message *Output
+	Message *Output
 }
 
 func (e *TooLargeError) Error() string {
@@ -156,7 +156,7 @@ func (p *Producer) batch(ctx context.Context, topic string, partition int, messa
 		}
 		if errors.Is(err, kafka.MessageSizeTooLarge) {
 			if len(messages) == 1 {
-				return &TooLargeError{Topic: topic, Bytes: messages[0].size(), message: messages[0]}
+				return &TooLargeError{Topic: topic, Bytes: messages[0].size(), Message: messages[0]}
 			}
 			half := len(messages) / 2
 			if err := p.batch(ctx, topic, partition, messages[:half]); err != nil {

@@ -201,9 +201,9 @@ func (c *committer) produce(ctx context.Context, producer *ingest.Producer, topi
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if _, large := errors.AsType[*ingest.TooLargeError](err); large && topic == c.process.config.Topics.Raw {
+		if large, is := errors.AsType[*ingest.TooLargeError](err); is && topic == c.process.config.Topics.Raw {
 			c.log.WarnContext(ctx, "a refused message is too large for its topic and is not kept", "err", err)
-			out = slices.DeleteFunc(out, func(o *ingest.Output) bool { return len(o.Value) > keptRaw })
+			out = slices.DeleteFunc(out, func(o *ingest.Output) bool { return o == large.Message })
 			continue
 		}
 		c.log.ErrorContext(ctx, "kafka refuses what the bridge writes", "kafka_topic", topic, "err", err)
@@ -213,9 +213,6 @@ func (c *committer) produce(ctx context.Context, producer *ingest.Producer, topi
 	}
 	return nil
 }
-
-// keptRaw is below the limit of every topic.
-const keptRaw = 512 << 10
 
 // output returns an event as a message.
 func (c *committer) output(e *bridge.Event) *ingest.Output {

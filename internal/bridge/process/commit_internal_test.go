@@ -2,11 +2,14 @@ package process
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -15,6 +18,7 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/fhir"
 	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/service/config"
 )
 
@@ -72,6 +76,28 @@ func TestCutBundle(t *testing.T) {
 	body := io.MultiReader(strings.NewReader(`{"resourceType":`), iotest.ErrReader(io.ErrUnexpectedEOF))
 	if status := post(t.Context(), p, body); status != http.StatusServiceUnavailable || len(p.commits.waiting) > 0 {
 		t.Errorf("%d is answered", status)
+	}
+}
+
+// TestManyNames: a notification makes the bridge ask a bounded number of times, also for what the server does not have.
+func TestManyNames(t *testing.T) {
+	t.Parallel()
+	asked := atomic.Int64{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer server.Close()
+	p := stranded(t)
+	p.fhir.server = p.asks(server.URL)
+	defer p.fhir.client.CloseIdleConnections()
+	focus := lists.Make(2*maxFetched, func(i int) fhir.Reference {
+		return fhir.Reference{Reference: "Encounter/" + strconv.Itoa(i)}
+	})
+	_, _, err := p.fetch(t.Context(), focus)
+	if refusal, ok := errors.AsType[*bridge.Refusal](err); !ok || refusal.Reason != fhir.ErrTooMany.Error() ||
+		asked.Load() > maxFetched {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
 	}
 }
 

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -279,7 +280,7 @@ func (p *process) readBundle(data []byte) (b bridge.Bundle, refusal *bridge.Refu
 	return b, refusal
 }
 
-// maxFetched bounds the resources of one notification.
+// maxFetched bounds the resources that are asked for because of one notification.
 const maxFetched = 1000
 
 // fetch asks the server for the visits of resources that a notification names. The error is a *bridge.Refusal if no
@@ -380,6 +381,9 @@ const idCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 
 // ask asks for a resource, or for those that a search finds.
 func (f *fetching) ask(path string) (found []fhir.Resource) {
+	if len(f.known) > maxFetched { // also of what the server does not have
+		f.err = cmp.Or(f.err, fhir.ErrTooMany)
+	}
 	if f.err != nil {
 		return nil
 	}
@@ -411,9 +415,6 @@ func (f *fetching) ask(path string) (found []fhir.Resource) {
 			f.known[at] = r
 			f.all = append(f.all, r)
 		}
-	}
-	if len(f.all) > maxFetched {
-		f.err = fhir.ErrTooMany
 	}
 	return found
 }
