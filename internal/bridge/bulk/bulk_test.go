@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -317,6 +318,44 @@ func TestFolder(t *testing.T) {
 	if _, err := bulk.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no file") {
 		t.Errorf("an empty folder: %v", err)
 	}
+}
+
+// An interrupted export is that of its server alone, and one that the server no longer has is requested anew.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	var kicks sync.Map
+	status := atomic.Int32{}
+	status.Store(http.StatusForbidden)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		base, what, _ := strings.Cut(r.URL.Path[1:], "/")
+		switch {
+		case r.Method == http.MethodDelete:
+		case what == "$export":
+			n, _ := kicks.LoadOrStore(base, new(atomic.Int32))
+			n.(*atomic.Int32).Add(1)
+			w.Header().Set("Content-Location", "/"+base+"/status")
+			w.WriteHeader(http.StatusAccepted)
+		case base == "a":
+			w.WriteHeader(int(status.Load()))
+		default:
+			_, _ = io.WriteString(w, `{"transactionTime":"2026-11-21T00:00:00Z","output":[]}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	out := t.TempDir()
+	f := func(base, want string, times int32) {
+		t.Helper()
+		_, err := run(t, bulk.Options{Server: server.URL + "/" + base, Out: out})
+		n, _ := kicks.Load(base)
+		if got := fmt.Sprint(err); !strings.Contains(got, want) || n == nil || n.(*atomic.Int32).Load() != times {
+			t.Errorf("server %s: %v after %v requests, want %s after %d", base, err, n, want, times)
+		}
+	}
+	f("a", "403", 1)
+	f("b", "nil", 1)
+	status.Store(http.StatusGone)
+	f("a", "410", 1)
+	f("a", "410", 2)
 }
 
 // A server that is slow, that fails in the middle, and whose export a second run goes on with.

@@ -92,11 +92,25 @@ func (x *export) open(ctx context.Context) (source, error) {
 	if err != nil {
 		return source{}, fmt.Errorf("reading the manifest: %w", err)
 	}
+	x.within(data)
 	return x.fetch(ctx, data, filepath.Dir(x.Manifest))
 }
 
+// within sets the folder of downloads to that of this source: another export may have been interrupted.
+func (x *export) within(source []byte) {
+	sum := sha256.Sum256(source)
+	x.dir = filepath.Join(x.dir, hex.EncodeToString(sum[:8]))
+}
+
 // request asks a server for an export, or goes on with one that an earlier run asked for.
-func (x *export) request(ctx context.Context) (source, error) {
+func (x *export) request(ctx context.Context) (from source, err error) {
+	x.within([]byte(x.Server))
+	defer func() {
+		if answer, is := errors.AsType[fhir.StatusError](err); is && x.status != "" &&
+			(answer == http.StatusNotFound || answer == http.StatusGone) {
+			err = errors.Join(fmt.Errorf("%w; the next run requests a new export", err), os.RemoveAll(x.dir))
+		}
+	}()
 	if err := os.MkdirAll(x.dir, 0o700); err != nil {
 		return source{}, fmt.Errorf("making the folder of downloads: %w", err)
 	}
@@ -322,6 +336,7 @@ func (x *export) finish(ctx context.Context) error {
 	if err := os.RemoveAll(x.dir); err != nil {
 		return fmt.Errorf("removing downloads: %w", err)
 	}
+	_ = os.Remove(filepath.Dir(x.dir)) // unless another export waits in it
 	return nil
 }
 
@@ -356,7 +371,7 @@ func (x *export) do(ctx context.Context, method, address string, login bool) (*h
 			_ = res.Body.Close()
 			pause = retryAfter(res, pause)
 			passing = res.StatusCode == http.StatusTooManyRequests || res.StatusCode/100 == 5
-			err = fmt.Errorf("the server answers %d", res.StatusCode)
+			err = fhir.StatusError(res.StatusCode)
 		}
 		if !passing || n == attempts || ctx.Err() != nil {
 			return nil, err

@@ -7,16 +7,20 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/fhir"
+	"github.com/wardcast/wardcast/ingest/hl7/mllp"
 	"github.com/wardcast/wardcast/internal/bridge"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/service/config"
@@ -98,6 +102,47 @@ func TestManyNames(t *testing.T) {
 	if refusal, ok := errors.AsType[*bridge.Refusal](err); !ok || refusal.Reason != fhir.ErrTooMany.Error() ||
 		asked.Load() > maxFetched {
 		t.Errorf("asked %d times: %v", asked.Load(), err)
+	}
+}
+
+// TestPauses: a prediction that is refused or not answered is sent again with growing pauses, not in a flood.
+func TestPauses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var got []time.Duration
+		began := time.Now()
+		p := stranded(t)
+		a := &answers{process: p, way: byMLLP, log: p.Logger, send: func(context.Context, *ingest.Record, []byte,
+			string,
+		) (result, error) {
+			got = append(got, time.Since(began)/time.Second)
+			switch {
+			case len(got) == 9:
+				return resultAccepted, nil
+			case len(got)%2 == 0:
+				return "", mllp.ErrNoAnswer
+			}
+			return resultFailed, nil
+		}}
+		want := []time.Duration{0, 1, 3, 7, 15, 31, 63, 123, 183}
+		if !a.deliver(t.Context(), &ingest.Record{}, nil, "") || !slices.Equal(got, want) {
+			t.Errorf("sent at the seconds %d, want %d", got, want)
+		}
+	})
+}
+
+// TestPanic: a message that the bridge fails on is refused, and its sender is told which it was.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+	p := stranded(t)
+	p.bridge = nil
+	h, _, refusal := p.read([]byte("MSH|^~\\&|A|B|C|D|20261120||ADT^A04|K1|P|2.5.1\r"), false)
+	if refusal == nil || refusal.Reason != internalError || h.Control != "K1" {
+		t.Errorf("refused by %v, answered to %q", refusal, h.Control)
+	}
+	if _, refusal := p.join([]bridge.Reading{{}}, nil, nil, time.Now()); refusal == nil ||
+		refusal.Reason != internalError || len(p.commits.waiting) == 0 {
+		t.Errorf("refused by %v", refusal)
 	}
 }
 

@@ -72,8 +72,8 @@ const unanswered = "none"
 // read reads a message. A panic refuses it: it would come again and again.
 func (p *process) read(data []byte, tooLarge bool) (h hl7.Header, r bridge.Reading, refusal *bridge.Refusal) {
 	defer p.recovered(&refusal)
+	h, _ = hl7.ReadHeader(data) // which the answer needs after a panic too
 	if tooLarge {
-		h, _ = hl7.ReadHeader(data)
 		return h, r, &bridge.Refusal{Code: hl7.Failed, Reason: string(hl7.TooLarge)}
 	}
 	h, r, err := p.bridge.ReadHL7(data)
