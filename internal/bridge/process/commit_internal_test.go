@@ -92,7 +92,7 @@ func TestManyNames(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	defer server.Close()
-	p := stranded(t)
+	p := halted(t)
 	p.fhir.server = p.asks(server.URL)
 	defer p.fhir.client.CloseIdleConnections()
 	focus := lists.Make(2*maxFetched, func(i int) fhir.Reference {
@@ -111,7 +111,7 @@ func TestPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []time.Duration
 		began := time.Now()
-		p := stranded(t)
+		p := halted(t)
 		a := &answers{process: p, way: byMLLP, log: p.Logger, send: func(context.Context, *ingest.Record, []byte,
 			string,
 		) (result, error) {
@@ -134,7 +134,7 @@ func TestPauses(t *testing.T) {
 // TestPanic: a message that the bridge fails on is refused, and its sender is told which it was.
 func TestPanic(t *testing.T) {
 	t.Parallel()
-	p := stranded(t)
+	p := halted(t)
 	p.bridge = nil
 	h, _, refusal := p.read([]byte("MSH|^~\\&|A|B|C|D|20261120||ADT^A04|K1|P|2.5.1\r"), false)
 	if refusal == nil || refusal.Reason != internalError || h.Control != "K1" {
