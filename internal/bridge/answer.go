@@ -82,8 +82,8 @@ func (b *Bridge) ORU(value []byte, id string, now time.Time) (message []byte, co
 	segment("MSH", "^~\\&", "WARDCAST", s.Quote(b.config.Site), "", "", hl7.FormatTime(now.UTC()), "",
 		"ORU^R01^ORU_R01", control, "P", "2.5.1", empty(5), "UNICODE UTF-8")
 	// The name is absent: a pseudonym, type S.
-	pid := []string{"PID", "1", "", s.Quote(number(b.current(v.Patient))) + "^^^" + s.Quote(b.config.Site) + "^MR", "",
-		"^^^^^^S"}
+	patient := s.Quote(number(b.current(v.Patient))) + "^^^" + s.Quote(b.config.Site) + "^MR"
+	pid := []string{"PID", "1", "", patient, "", "^^^^^^S"}
 	pv1, visit := []string{"PV1", "1", "E"}, s.Quote(number(p.VisitID))
 	if b.config.Visit == "PID-18" {
 		pid = append(pid, empty(12), visit)

@@ -73,6 +73,11 @@ func post(ctx context.Context, p *process, body io.Reader) int {
 	return w.Code
 }
 
+// gone is the end of a body, after which the sender is gone.
+type gone context.CancelFunc
+
+func (g gone) Read([]byte) (int, error) { g(); return 0, io.EOF }
+
 // TestCutBundle: a Bundle that does not come to its end is not answered as if it had been taken.
 func TestCutBundle(t *testing.T) {
 	t.Parallel()
@@ -80,6 +85,12 @@ func TestCutBundle(t *testing.T) {
 	body := io.MultiReader(strings.NewReader(`{"resourceType":`), iotest.ErrReader(io.ErrUnexpectedEOF))
 	if status := post(t.Context(), p, body); status != http.StatusServiceUnavailable || len(p.commits.waiting) > 0 {
 		t.Errorf("%d is answered", status)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.fhir.taken = nil // as many as may be held
+	if status := post(ctx, p, strings.NewReader("{}")); status != http.StatusServiceUnavailable {
+		t.Errorf("%d is answered to one that had to wait", status)
 	}
 }
 
@@ -156,10 +167,9 @@ func TestManyUnreadDocuments(t *testing.T) {
 		picture = `,{"resource":{"resourceType":"DocumentReference","status":"current","type":{"coding":[{"code":"54094-8"}]},
 			"context":{"encounter":[{"reference":"Encounter/e"}]},"content":[{"attachment":{"contentType":"image/png"}}]}}`
 	)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // the sender goes
-	defer cancel()
-	status := post(ctx, p, strings.NewReader(
-		`{"resourceType":"Bundle","type":"transaction","entry":[`+visit+strings.Repeat(picture, n)+`]}`))
+	ctx, cancel := context.WithCancel(t.Context())
+	status := post(ctx, p, io.MultiReader(strings.NewReader(
+		`{"resourceType":"Bundle","type":"transaction","entry":[`+visit+strings.Repeat(picture, n)+`]}`), gone(cancel)))
 	letters, events := 0, 0
 	for _, e := range p.commits.waiting {
 		letters += len(e.letters)

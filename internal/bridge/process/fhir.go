@@ -178,20 +178,22 @@ func (p *process) takeBundle(w http.ResponseWriter, r *http.Request) {
 		outcome(w, http.StatusUnsupportedMediaType, issue{"error", "not-supported", "wrong_content_type", 0})
 		return
 	}
-	select {
-	case p.fhir.taken <- struct{}{}:
-	case <-r.Context().Done():
-		return
-	}
-	defer func() { <-p.fhir.taken }()
 	var bundle bridge.Bundle
+	// Without a status net/http would answer 200.
 	away := func(status int, reason string) {
 		p.metrics.message(bundle.Kind, unanswered, time.Since(began))
 		w.Header().Set("Retry-After", "5")
 		outcome(w, status, issue{"error", "transient", reason, 0})
 	}
+	select {
+	case p.fhir.taken <- struct{}{}:
+	case <-r.Context().Done():
+		away(http.StatusServiceUnavailable, "busy")
+		return
+	}
+	defer func() { <-p.fhir.taken }()
 	data, err := io.ReadAll(io.LimitReader(r.Body, fhir.MaxBundle+1))
-	if err != nil { // too slow, or cut: without a status net/http would answer 200
+	if err != nil { // too slow, or cut
 		away(http.StatusServiceUnavailable, "body_cut")
 		return
 	}
