@@ -521,39 +521,3 @@ func (b *Bridge) Expire(now time.Time) (events []Event) {
 	}
 	return events
 }
-
-// Counts are the visits by what they lack.
-type Counts struct {
-	Visits, OtherClasses                          int // emergencies, and others
-	WithoutText, WithoutComplaint, WithoutOutcome int
-	// OldestUnjoined is when the first message came of the oldest emergency visit without a note, zero if there is
-	// none.
-	OldestUnjoined time.Time
-}
-
-// Count counts the visits.
-func (b *Bridge) Count() (c Counts) {
-	oldest := int64(0)
-	for _, v := range b.visits {
-		if !v.Emergency {
-			c.OtherClasses++
-			continue
-		}
-		c.Visits++
-		lacks := v.lacks()
-		if slices.Contains(lacks, LacksText) {
-			c.WithoutText++
-		}
-		if slices.Contains(lacks, LacksComplaint) {
-			c.WithoutComplaint++
-		}
-		if v.Said == nil || v.Said.Status == msg.Cancelled {
-			c.WithoutOutcome++
-		}
-		if v.Note == "" && (oldest == 0 || v.First < oldest) {
-			oldest = v.First
-			c.OldestUnjoined = time.Unix(oldest, 0)
-		}
-	}
-	return c
-}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/fhir"
 	"github.com/wardcast/wardcast/ingest/hl7"
+	"github.com/wardcast/wardcast/ingest/msg"
 )
 
 // Checked is what a bridge that knows no visit makes of one message.
@@ -119,7 +120,7 @@ func (b *Bridge) unconfigured(m *hl7.Message) (all []string) {
 			all = append(all, s)
 		}
 	}
-	class := identifier(m.First("PV1").Field(2))
+	class := code(m.First("PV1").Field(2))
 	add("PV1-2", class, b.isEmergency(class))
 	for _, s := range m.Segments() {
 		switch c := code(s.Field(3)); s.Name {
@@ -161,6 +162,42 @@ func (b *Bridge) Lacks(visit string) (all []string, known bool) {
 		all = v.lacks()
 	}
 	return all, known
+}
+
+// Counts are the visits by what they lack.
+type Counts struct {
+	Visits, OtherClasses                          int // emergencies, and others
+	WithoutText, WithoutComplaint, WithoutOutcome int
+	// OldestUnjoined is when the first message came of the oldest emergency visit without a note, zero if there is
+	// none.
+	OldestUnjoined time.Time
+}
+
+// Count counts the visits.
+func (b *Bridge) Count() (c Counts) {
+	oldest := int64(0)
+	for _, v := range b.visits {
+		if !v.Emergency {
+			c.OtherClasses++
+			continue
+		}
+		c.Visits++
+		lacks := v.lacks()
+		if slices.Contains(lacks, LacksText) {
+			c.WithoutText++
+		}
+		if slices.Contains(lacks, LacksComplaint) {
+			c.WithoutComplaint++
+		}
+		if v.Said == nil || v.Said.Status == msg.Cancelled {
+			c.WithoutOutcome++
+		}
+		if v.Note == "" && (oldest == 0 || v.First < oldest) {
+			oldest = v.First
+			c.OldestUnjoined = time.Unix(oldest, 0)
+		}
+	}
+	return c
 }
 
 // read reads a message of any format. A document that cannot be read is the reason of an accepted Bundle.

@@ -69,8 +69,10 @@ const (
 // Visit returns the name of a visit of this number in all that the bridge writes.
 func (k Key) Visit(site, number string) string { return k.hash(visitPrefix, site, number) }
 
-// visitID and patientID return the names of a visit and of a patient of this number.
-func (b *Bridge) visitID(number string) string { return b.key.hash(visitPrefix, b.config.Site, number) }
+// visitID returns the name of a visit of this number.
+func (b *Bridge) visitID(number string) string { return b.key.Visit(b.config.Site, number) }
+
+// patientID returns the name of a patient of this number.
 func (b *Bridge) patientID(number string) string {
 	return b.key.hash(patientPrefix, b.config.Site, number)
 }

@@ -281,28 +281,6 @@ func TestMessagesBecomeEvents(t *testing.T) {
 	}
 }
 
-// A refused message that its topic does not take for its size is answered, and those beside it are kept.
-func TestLargeRefusals(t *testing.T) {
-	t.Parallel()
-	h := newHospital(t)
-	h.broker()
-	client, err := ingest.NewClient(ingest.Connection{Brokers: h.config.Kafka.Brokers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	raw := ingest.Topic{Name: h.config.Bridge.Topics.Raw, MaxMessageBytes: 4 << 10}
-	if err := client.CreateTopics(t.Context(), raw); err != nil {
-		t.Fatal(err)
-	}
-	h.start(nil)
-	s := h.dial()
-	s.want(hl7.Failed, "1", adt("A04", "1", "", strings.Repeat("NTE|1|a remark\r", 1<<10)))
-	s.want(hl7.Failed, "2", adt("A04", "2", "", ""))
-	h.records(h.config.Bridge.Topics.DeadLetters, 2)
-	h.records(raw.Name, 1)
-}
-
 // Nothing is acknowledged while the broker is away, and nothing is lost or doubled when it is back.
 func TestBrokerAway(t *testing.T) {
 	t.Parallel()
