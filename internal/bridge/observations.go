@@ -85,7 +85,7 @@ func (r *reader) readObservations() error {
 			found[name] = v
 		}
 	}
-	joined := strings.Trim(lines.String(), " \n\r\t")
+	joined := strings.TrimSpace(lines.String())
 	switch {
 	case strings.HasPrefix(joined, `{\rtf`):
 		r.unusable(UnusedText)

@@ -200,6 +200,7 @@ func TestDocuments(t *testing.T) {
 		kind: "ORU", event: "R01",
 		more: []string{seg("OBR", map[int]string{1: "1", 4: "24323-8^^LN"})}, obx: []string{"1|negative"},
 	})
+	f("no character that shows", nil, message{kind: "ORU", event: "R01", obx: []string{"54094-8| \v"}})
 	f("an image of an order", nil, message{
 		kind: "ORU", event: "R01",
 		more: []string{seg("OBR", map[int]string{1: "1", 4: "54094-8^^LN"})}, obx: []string{"1|x|ED"},
