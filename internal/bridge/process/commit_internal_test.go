@@ -81,7 +81,7 @@ func (g gone) Read([]byte) (int, error) { g(); return 0, io.EOF }
 // TestCutBundle: a Bundle that does not come to its end is not answered as if it had been taken.
 func TestCutBundle(t *testing.T) {
 	t.Parallel()
-	p := halted(t)
+	p := halted(t, func(*config.Bridge) {})
 	body := io.MultiReader(strings.NewReader(`{"resourceType":`), iotest.ErrReader(io.ErrUnexpectedEOF))
 	if status := post(t.Context(), p, body); status != http.StatusServiceUnavailable || len(p.commits.waiting) > 0 {
 		t.Errorf("%d is answered", status)
@@ -103,7 +103,7 @@ func TestManyNames(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	defer server.Close()
-	p := halted(t)
+	p := halted(t, func(*config.Bridge) {})
 	p.fhir.server = p.asks(server.URL)
 	defer p.fhir.client.CloseIdleConnections()
 	focus := lists.Make(2*maxFetched, func(i int) fhir.Reference {
@@ -122,7 +122,7 @@ func TestPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []time.Duration
 		began := time.Now()
-		p := halted(t)
+		p := halted(t, func(*config.Bridge) {})
 		a := &answers{process: p, way: byMLLP, log: p.Logger, send: func(context.Context, *ingest.Record, []byte,
 			string,
 		) (result, error) {
@@ -145,7 +145,7 @@ func TestPauses(t *testing.T) {
 // TestPanic: a message that the bridge fails on is refused, and its sender is told which it was.
 func TestPanic(t *testing.T) {
 	t.Parallel()
-	p := halted(t)
+	p := halted(t, func(*config.Bridge) {})
 	p.bridge = nil
 	h, _, refusal := p.read([]byte("MSH|^~\\&|A|B|C|D|20261120||ADT^A04|K1|P|2.5.1\r"), false)
 	if refusal == nil || refusal.Reason != internalError || h.Control != "K1" {
