@@ -1,6 +1,9 @@
 package textproc
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // group is a part of an explanation: neighbouring words of one status with at most one finding of the tables, and the
 // short words that link them. Apart they would say something else: brisk reflexes, coffee table, rash on the chest.
@@ -9,7 +12,7 @@ type group struct {
 	head     int // the mention of the finding; else the first that is not bare
 	words    int // without places and what links
 	finding  bool
-	places   bool // nothing but places and sides
+	places   bool // nothing but places, sides and what is no finding alone
 	bare     bool // nothing that is a finding alone
 	alone    bool // joins no other: a measurement, a word that may be a name
 	closed   bool // nothing that follows joins it, unless it is bare: primary md
@@ -30,20 +33,23 @@ func (t *Transformer) gather() {
 		if m.standing = t.standing(m); m.standing >= linking {
 			continue
 		}
-		strange := m.entry == nil && !t.isCommon(m)
+		strange := t.hasCapital(int(m.first)) && !t.inflected(int(m.first)) && m.entry == nil && !t.isCommon(m)
 		p := group{
 			from: i, to: i + 1, head: i,
 			finding: m.standing == apart || m.standing == nameable && m.entry != nil,
-			places:  m.standing == place || m.standing == beside,
+			places:  m.standing == place || m.standing == bare || m.standing == beside,
 			bare:    m.standing >= bare,
 			alone:   m.measure != nil || strange,
-			closed:  m.measure != nil || m.standing == apart || m.entry != nil && m.entry.kind == "admin",
+			closed:  m.measure != nil || m.standing == apart || m.standing == last || m.entry != nil && m.entry.kind == "admin",
 		}
 		if m.standing < place {
 			p.words = 1
 		}
 		if next := len(t.groups) - 1; next >= 0 {
-			if q := &t.groups[next]; t.touch(p, *q) && (t.fit(p, *q) || p.closed && q.bare) {
+			q := &t.groups[next]
+			ends := p.isPlace() && (q.closed || i > 0 && t.mentions[i-1].last == m.first && // arm MD said; inj ankle fell
+				t.isClass(int(t.mentions[q.from].first), acting))
+			if t.touch(p, *q) && (t.fit(p, *q) && !ends || p.closed && q.bare) {
 				*q = p.with(*q)
 				continue
 			}
@@ -55,7 +61,12 @@ func (t *Transformer) gather() {
 	t.join((*Transformer).of)
 	t.join(func(t *Transformer, p, q group) bool { return t.links(p, q, linking) })
 	t.join(func(t *Transformer, p, q group) bool { return !p.bare && q.places && t.links(p, q, unnamed) })
+	t.join(func(t *Transformer, p, q group) bool { return p.places && !p.bare && !q.bare && t.links(p, q, unnamed) })
+	t.join(func(t *Transformer, p, q group) bool { return p.isPlace() != q.isPlace() && t.near(p, q) })
 }
+
+// isPlace reports whether p is a place without what is there.
+func (p group) isPlace() bool { return p.places && !p.bare }
 
 // join joins neighbouring groups that fit and pass.
 func (t *Transformer) join(pass func(t *Transformer, p, q group) bool) {
@@ -75,7 +86,7 @@ func (t *Transformer) join(pass func(t *Transformer, p, q group) bool) {
 func (t *Transformer) fit(p, q group) bool {
 	return !p.alone && !p.closed && !q.alone && !(p.finding && q.finding) && p.words+q.words <= groupWords &&
 		t.mentions[p.head].status == t.mentions[q.head].status &&
-		t.mentions[q.to-1].end-t.mentions[p.from].start <= groupBytes
+		(q.places || t.mentions[q.to-1].end-t.mentions[p.from].start <= groupBytes)
 }
 
 func (p group) with(q group) group {
@@ -108,19 +119,33 @@ func (t *Transformer) touch(p, q group) bool {
 	return i == end
 }
 
-// links reports whether up to four words that link stand between p and q, the others of at most the standing most.
+// links reports whether up to four words that begin no clause stand between p and q, of at most the standing most.
 func (t *Transformer) links(p, q group, most standing) bool {
 	const near = 4
 	from, end := t.between(p, q)
 	for i := from; i < end; i++ {
-		if t.isMark(i, '/') && t.is(i-1, "w") {
+		if t.isMark(i, '/') && t.is(i-1, "w") || t.isMark(i, '@') {
 			continue
 		}
-		if w := t.lex[i].word; t.lex[i].kind != letters || w == nil || w.standing < beside || w.standing > most {
+		if w := t.lex[i].word; t.lex[i].kind != letters || w == nil || w.standing < beside || w.standing > most ||
+			t.is(i, "and", "or", "but", "then", "when", "while") {
 			return false
 		}
 	}
-	return from < end && end-from <= near && (t.isMark(end-1, '/') || t.lex[end-1].word.standing <= linking)
+	return from < end && end-from <= near
+}
+
+// near reports whether no more than a few words that are no finding, commas and the like stand between p and q.
+func (t *Transformer) near(p, q group) bool {
+	const farthest = 4
+	from, end := t.between(p, q)
+	for i := from; i < end; i++ {
+		if w := t.lex[i].word; t.lex[i].kind == mark && strings.IndexByte(",&-/@+\"", t.lex[i].c) < 0 ||
+			t.lex[i].kind == letters && (w == nil || w.standing < beside) {
+			return false
+		}
+	}
+	return end-from <= farthest
 }
 
 // of reports whether "of" stands behind p.

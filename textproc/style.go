@@ -16,6 +16,7 @@ type standing uint8
 const (
 	nameable standing = iota // a finding, measure, mechanism, drug, place or function of the patient
 	apart                    // the same, and joins no other: er
+	last                     // the same, and joins what stands before: typhoid vaccine
 	place                    // of the body
 	bare                     // no finding, unless it touches one: witnessed
 	light                    // a verb that says nothing without what it touches: given apap; style alone
@@ -35,7 +36,7 @@ var styles = sync.OnceValue(func() *style {
 		of map[string]standing
 		is standing
 	}{
-		"apart": {s.words, apart}, "place": {s.words, place}, "bare": {s.stems, bare}, "light": {s.words, light}, "beside": {s.words, beside},
+		"apart": {s.words, apart}, "last": {s.words, last}, "place": {s.words, place}, "bare": {s.stems, bare}, "light": {s.words, light}, "beside": {s.words, beside},
 		"link":  {s.words, linking},
 		"other": {s.words, unnamed}, "verb": {s.stems, unnamed}, "concept": {s.concepts, unnamed},
 	}

@@ -47,7 +47,16 @@ func TestPartsArePhrases(t *testing.T) {
 		"t 103 ax, ax":                         "t 103 ax 2, other 1",
 		"slowly, rash slowly":                  "rash slowly 2, other 1",
 		"open window while smoking":            "open window 2, smoking 1",
-		"rash on her chest, on back":           "rash on her chest 2, back 1",
+		"rash on her chest, on back":           "rash on her chest, on back 3",
+		"sore @ elbow; site became red":        "sore @ elbow 2, site became red 3",
+		"arm began to swell, swollen, hands":   "arm began to swell 3, swollen, hands 2",
+		"fever and arm began to swell":         "fever 1, arm began to swell 3",
+		"inj left ankle fell; ankle rolled":    "inj left ankle 3, fell 1, ankle rolled 2",
+		"typhoid vax fever; vax":               "typhoid vax 2, fever 1, vax 1",
+		"pain in arm & fingers primary md":     "pain in arm & fingers 3, primary md 2",
+		"swollen 6 in diameter around elbow":   "swollen 6 in diameter around elbow 4",
+		"fever; arm":                           "fever 1, arm 1",
+		"size; size of bruise, as well as red": "size of bruise 2, red 1, other 1",
 		"pain noted to the left arm":           "pain noted to the left arm 4",
 		"back of the head; head of bed":        "back of the head 2, head of bed 2",
 		"rash on face & neck":                  "rash on face & neck 3",
@@ -131,6 +140,25 @@ func TestStyleOfTermsWithoutSurfaces(t *testing.T) {
 	}
 	if d := cmp.Diff([]bool{true, false}, v.Style()); d != "" {
 		t.Error(d)
+	}
+}
+
+// A word that may be a name joins nothing, so that what stands beside it has its text: Okafor, but not kne.
+func TestNamesJoinNothing(t *testing.T) {
+	t.Parallel()
+	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "pain"}}, []float64{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"Okafor pain": "pain", "kne pain": "kne pain", "KNE PAIN": "KNE PAIN", "Floding pain": "Floding pain",
+	} {
+		reader := v.Transformer()
+		reader.Row(text)
+		parts, _ := reader.Parts(nil, []float64{1})
+		if len(parts) != 1 || text[parts[0].Start:parts[0].End] != want || parts[0].Printable != (want == "pain") {
+			t.Errorf("%q has the parts %+v", text, parts)
+		}
 	}
 }
 
