@@ -40,15 +40,16 @@ func (t *Transformer) gather() {
 			places:  m.standing == place || m.standing == bare || m.standing == beside,
 			bare:    m.standing >= bare,
 			alone:   m.measure != nil || strange,
-			closed:  m.measure != nil || m.standing == apart || m.standing == last || m.entry != nil && m.entry.kind == "admin",
+			closed: m.measure != nil || m.standing == apart || m.standing == last ||
+				m.entry != nil && m.entry.kind == "admin",
 		}
 		if m.standing < place {
 			p.words = 1
 		}
 		if next := len(t.groups) - 1; next >= 0 {
 			q := &t.groups[next]
-			ends := p.isPlace() && (q.closed || i > 0 && t.mentions[i-1].last == m.first && // arm MD said; inj ankle fell
-				t.isClass(int(t.mentions[q.from].first), acting))
+			ends := p.isPlace() && (q.closed || // arm MD said; inj ankle fell
+				i > 0 && t.mentions[i-1].last == m.first && t.isClass(int(t.mentions[q.from].first), acting))
 			if t.touch(p, *q) && (t.fit(p, *q) && !ends || p.closed && q.bare) {
 				*q = p.with(*q)
 				continue
@@ -62,7 +63,10 @@ func (t *Transformer) gather() {
 	t.join(func(t *Transformer, p, q group) bool { return t.links(p, q, linking) })
 	t.join(func(t *Transformer, p, q group) bool { return !p.bare && q.places && t.links(p, q, unnamed) })
 	t.join(func(t *Transformer, p, q group) bool { return p.places && !p.bare && !q.bare && t.links(p, q, unnamed) })
-	t.join(func(t *Transformer, p, q group) bool { return p.isPlace() != q.isPlace() && t.near(p, q) })
+	t.join((*Transformer).says)
+	for _, marks := range []string{",&-/@+\"", ",&-/@+\"*();"} {
+		t.join(func(t *Transformer, p, q group) bool { return p.isPlace() != q.isPlace() && t.near(p, q, marks) })
+	}
 }
 
 // isPlace reports whether p is a place without what is there.
@@ -135,12 +139,19 @@ func (t *Transformer) links(p, q group, most standing) bool {
 	return from < end && end-from <= near
 }
 
-// near reports whether no more than a few words that are no finding, commas and the like stand between p and q.
-func (t *Transformer) near(p, q group) bool {
-	const farthest = 4
+// says reports whether q says how p is: color has returned, biopsy was inconclusive.
+func (t *Transformer) says(p, q group) bool {
+	from, end := t.between(p, q)
+	return !p.bare && t.links(p, q, unnamed) && t.is(from, "is", "are", "was", "were", "has", "have", "had") &&
+		(end == from+1 && !t.is(from, "has", "have", "had") || t.is(end-1, "been", "very", "being"))
+}
+
+// near reports whether no more than a few words that are no finding and some marks stand between p and q.
+func (t *Transformer) near(p, q group, marks string) bool {
+	const farthest = 5
 	from, end := t.between(p, q)
 	for i := from; i < end; i++ {
-		if w := t.lex[i].word; t.lex[i].kind == mark && strings.IndexByte(",&-/@+\"", t.lex[i].c) < 0 ||
+		if w := t.lex[i].word; t.lex[i].kind == mark && strings.IndexByte(marks, t.lex[i].c) < 0 ||
 			t.lex[i].kind == letters && (w == nil || w.standing < beside) {
 			return false
 		}

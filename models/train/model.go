@@ -490,8 +490,8 @@ func (c *columns) take(t *text) {
 }
 
 // styleFactor multiplies the penalty of words that are no finding, so that a model leans on what happened and not on how
-// somebody writes. With 5 their sum is among the three largest parts of explanations in 2.3 and 2.1 % of the places on
-// two public sets, with 3 in 3.0 and 2.7 %.
+// somebody writes. With 5 their sum is among the three largest parts of explanations in 2.7 % of the places on two
+// public sets.
 const styleFactor = 5
 
 // path returns the settings of the head's path. What a note denies has no positive coefficient: it would come from few
