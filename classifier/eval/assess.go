@@ -146,7 +146,7 @@ func (c *clusters) observedExpected(y []bool, p []float64) *Estimate {
 
 // calibration sets the measures of calibration. Both classes occur.
 func (a *Assessment) calibration(c *clusters, y []bool, p []float64) {
-	x := logits(p)
+	x := LogOdds(p)
 	a.CalibrationIntercept, a.CalibrationSlope = c.calibration(y, x)
 	if s := smooth(y, x); s != nil {
 		var sum float64
@@ -163,7 +163,7 @@ func Calibration(y []bool, p []float64) (intercept, slope *Estimate, err error) 
 	if err != nil || !slices.Contains(y, !y[0]) {
 		return nil, nil, err
 	}
-	intercept, slope = c.calibration(y, logits(p))
+	intercept, slope = c.calibration(y, LogOdds(p))
 	return intercept, slope, nil
 }
 

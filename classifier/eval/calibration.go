@@ -171,7 +171,7 @@ func FitRecalibration(y []bool, p []float64) (*Recalibration, error) {
 	if err := check(y, p, nil); err != nil {
 		return nil, err
 	}
-	fit := recalibrate(y, logits(p))
+	fit := recalibrate(y, LogOdds(p))
 	if fit == nil {
 		return nil, nil
 	}

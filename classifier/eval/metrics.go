@@ -111,7 +111,7 @@ func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics
 	if m.Positives > 0 && m.Positives < m.N {
 		area := auroc(y, p, groups)
 		m.AUROC, m.AUROCInterval = &area.Value, area.interval()
-		x := logits(p)
+		x := LogOdds(p)
 		m.CalibrationIntercept, m.CalibrationSlope = new(calibrationIntercept(y, x)), calibrationSlope(y, x)
 	}
 	return m, nil

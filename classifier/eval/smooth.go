@@ -37,7 +37,7 @@ func SmoothCalibration(y []bool, p []float64, groups []string, points int) ([]Cu
 	if _, _, err := bothClasses(y); err != nil {
 		return nil, nil //nolint:nilerr // without both classes there is no curve, and no error of the caller
 	}
-	s := smooth(y, logits(p))
+	s := smooth(y, LogOdds(p))
 	if s == nil {
 		return nil, nil
 	}
@@ -239,6 +239,7 @@ func (f *logisticFit) covariance(c *clusters) *mat.SymDense {
 	return out
 }
 
-func logits(p []float64) []float64 {
+// LogOdds returns ln(p/(1−p)) of each probability, clipped as in Metrics.LogLoss.
+func LogOdds(p []float64) []float64 {
 	return lists.Map(p, logit)
 }

@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
@@ -98,6 +103,42 @@ func TestCorrectFindsWhatDiffers(t *testing.T) {
 		if !strings.Contains(b.Card, corrects) || !strings.Contains(string(b.Page), corrects) {
 			t.Errorf("%s: the card does not say that it is a correction", b.Manifest.Name)
 		}
+	}
+}
+
+func TestLeastIsChosenWithoutTheRow(t *testing.T) {
+	t.Parallel()
+	held := [][]float64{{3, 3, -1, -1}, {-1, -1, 2, 2}}
+	best, got := least(held, []bool{true, true, true, true}, []int{0, 0, 1, 1})
+	if want := []float64{-1, -1, -1, -1}; best != 0 || !slices.Equal(got, want) {
+		t.Errorf("candidate %d, %v, want 0, %v", best, got, want)
+	}
+}
+
+// A correction keeps the map of all complaints unless its own is clearly better.
+func TestNeededMaps(t *testing.T) {
+	t.Parallel()
+	x, y := mat.NewDense(40, 1, nil), make([]int, 40)
+	for i := range y {
+		x.Set(i, 0, float64(i%2*2-1))
+	}
+	for share, slope := range map[int]bool{16: false, 20: true} { // of 20 notes on either side that are as expected
+		for i := range y {
+			y[i] = i % 2
+			if i/2 >= share {
+				y[i] = 1 - y[i]
+			}
+		}
+		own, err := classifier.FitClasses(bundle.Platt, x, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := needed(own, x, y); (got.Slope != 1) != slope || got.Kind != bundle.Platt {
+			t.Errorf("%d of 20: %+v", share, got)
+		}
+	}
+	if own := (bundle.Calibration{Kind: bundle.Isotonic}); needed(own, x, y).Kind != bundle.Isotonic {
+		t.Error("an isotonic map is not kept")
 	}
 }
 

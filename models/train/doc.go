@@ -15,7 +15,8 @@
 // The model of one complaint corrects that of all, of which ℓ are the log-odds out of fold:
 //
 //	η = ℓ + γ₀ + xδ          x as above, with topics and vocabulary of the model of all complaints;
-//	                         elastic net on δ, λ as above. The sum is one head again (docs/adr/0013).
+//	                         elastic net on δ, of all features or of the fields alone, λ as above. ℓ are calibrated.
+//	                         The sum is one head again, with a map of its own only where it needs one (docs/adr/0013).
 //
 // Supervised factorizations (smf-w, smf-h) find topics and coefficients together, for yes and no or for κ+1 classes:
 //

@@ -418,11 +418,18 @@ func (s *Settings) heldOut(cv *elasticnet.CV) []float64 {
 // calibrate sets calibration, out-of-fold probabilities and threshold by out-of-fold log-odds, n×κ.
 func (f *Fitted) calibrate(r *rows, logOdds *mat.Dense, foldOf []int, s *Settings) error {
 	f.Classes, f.Admission = r.names, r.beds
+	fit := func(logOdds *mat.Dense, classes []int) (bundle.Calibration, error) {
+		c, err := classifier.FitClasses(s.Calibration, logOdds, classes)
+		if err == nil && f.correction != nil {
+			c = needed(c, logOdds, classes)
+		}
+		return c, err
+	}
 	var err error
-	if f.Calibration, err = classifier.FitClasses(s.Calibration, logOdds, r.classes); err != nil {
+	if f.Calibration, err = fit(logOdds, r.classes); err != nil {
 		return err
 	}
-	p, err := calibrated(s.Calibration, logOdds, r.classes, foldOf)
+	p, err := calibrated(fit, logOdds, r.classes, foldOf)
 	if err != nil {
 		return err
 	}
@@ -452,14 +459,16 @@ func admission(p []float64, admitted []bool) float64 {
 
 // calibrated returns out-of-fold probabilities of all classes: the map for each fold is fitted on the log-odds of the
 // others, so that it too has not seen the fold's outcomes.
-func calibrated(kind bundle.CalibrationKind, logOdds *mat.Dense, classes, foldOf []int) (*mat.Dense, error) {
+func calibrated(fit func(logOdds *mat.Dense, classes []int) (bundle.Calibration, error), logOdds *mat.Dense,
+	classes, foldOf []int,
+) (*mat.Dense, error) {
 	n, kappa := logOdds.Dims()
 	p := mat.NewDense(n, kappa+1, nil)
 	var parts errgroup.Group
 	for fold := range slices.Max(foldOf) + 1 {
 		parts.Go(func() error {
 			others, held := folds.Split(foldOf, fold)
-			c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), lists.Take(classes, others))
+			c, err := fit(linalg.SelectRows(logOdds, others), lists.Take(classes, others))
 			if err != nil {
 				return err
 			}

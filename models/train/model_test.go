@@ -139,7 +139,10 @@ func TestCalibratedLeavesOutItsFold(t *testing.T) {
 		"none":                 {bundle.Uncalibrated, logits, y},
 		"platt, three classes": {bundle.Platt, odds, three}, "none, three classes": {bundle.Uncalibrated, odds, three},
 	} {
-		before, err := calibrated(c.kind, c.logOdds, c.classes, folds)
+		fit := func(logOdds *mat.Dense, classes []int) (bundle.Calibration, error) {
+			return classifier.FitClasses(c.kind, logOdds, classes)
+		}
+		before, err := calibrated(fit, c.logOdds, c.classes, folds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +152,7 @@ func TestCalibratedLeavesOutItsFold(t *testing.T) {
 				others[i] = (c.classes[i] + 1) % (slices.Max(c.classes) + 1)
 			}
 		}
-		after, err := calibrated(c.kind, c.logOdds, others, folds)
+		after, err := calibrated(fit, c.logOdds, others, folds)
 		if err != nil {
 			t.Fatal(err)
 		}

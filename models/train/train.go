@@ -87,7 +87,7 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 
 // Pooled is what is needed of the model of all complaints to train and judge the models of single ones.
 type Pooled struct {
-	// Model is it, and LogOdds are those of the rows, out of fold, for yes and no.
+	// Model is it, and LogOdds are those of the rows, out of fold, for yes and no; calibrated if the map is Platt's.
 	Model   *bundle.Bundle
 	LogOdds []float64
 	// OutOfFold and Classes are its out-of-fold probabilities: of admission, and of several outcomes (n×(κ+1), or nil).
@@ -158,9 +158,12 @@ func (t *training) trainPooled(ctx context.Context) (*Pooled, error) {
 	if err := t.add(o, &t.data, a.fitted); err != nil {
 		return nil, err
 	}
-	held := a.fitted.heldOut()
+	held, logOdds := a.fitted.heldOut(), a.fitted.logOdds
+	if logOdds != nil && t.settings.Calibration == bundle.Platt {
+		logOdds = eval.LogOdds(held.admission)
+	}
 	return &Pooled{
-		Model: t.out.Bundles[0], LogOdds: a.fitted.logOdds,
+		Model: t.out.Bundles[0], LogOdds: logOdds,
 		OutOfFold: held.admission, Classes: held.classes, Threshold: held.threshold,
 	}, nil
 }
