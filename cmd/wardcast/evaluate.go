@@ -58,7 +58,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	all, err := cleaned(d, t, &columns, cfg)
+	all, err := cleaned(d, t, &columns, cfg, comparison.Settings.Text)
 	if err != nil {
 		return err
 	}

@@ -53,14 +53,16 @@ func (l *labelled) columns() (notes.Columns, error) {
 	return columns, nil
 }
 
-// cleaned returns the notes of a table without implausible values, and warns of these.
-func cleaned(d *cli.Deps, t *notes.Table, columns *notes.Columns, cfg *config.Config) (train.Data, error) {
+// cleaned returns the notes of a table, whose texts are read by these settings, without implausible values, and warns of
+// these.
+func cleaned(d *cli.Deps, t *notes.Table, columns *notes.Columns, cfg *config.Config, text textproc.Settings,
+) (train.Data, error) {
 	in, err := intake.New(cfg.Input)
 	data := train.Data{Rows: t.Rows, Aux: columns.Features(), Intake: in, Classes: t.Classes, Admission: t.Admission}
 	if err != nil {
 		return data, err
 	}
-	implausible := data.Clean()
+	implausible := data.Clean(text)
 	for _, field := range slices.Sorted(maps.Keys(implausible)) {
 		d.Log.Warn("implausible values count as missing", "field", field, "rows", implausible[field])
 	}
@@ -200,7 +202,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	if err != nil {
 		return err
 	}
-	data, about, err := c.data(d, cfg)
+	data, about, err := c.data(d, cfg, s.Text)
 	if err != nil {
 		return err
 	}
@@ -272,7 +274,7 @@ func (c *trainCmd) settings() (train.Settings, error) {
 }
 
 // data returns the notes to train on, and their description for the reports.
-func (c *trainCmd) data(d *cli.Deps, cfg *config.Config) (_ train.Data, about report.Data, _ error) {
+func (c *trainCmd) data(d *cli.Deps, cfg *config.Config, text textproc.Settings) (_ train.Data, about report.Data, _ error) {
 	columns, err := c.columns()
 	if err != nil {
 		return train.Data{}, about, err
@@ -296,7 +298,7 @@ func (c *trainCmd) data(d *cli.Deps, cfg *config.Config) (_ train.Data, about re
 			"patient, use --patient-column; otherwise every figure is too good",
 			"share", recurring.Share, "notes", recurring.Notes)
 	}
-	data, err := cleaned(d, t, &columns, cfg)
+	data, err := cleaned(d, t, &columns, cfg, text)
 	return data, about, err
 }
 

@@ -339,7 +339,7 @@ func (c *collector) finish(sources []string) (*Past, error) {
 	sort.Sort(&decided)
 	c.rows = decided.rows
 	data := train.Data{Rows: c.rows, Aux: c.settings.Aux, Intake: c.settings.Intake}
-	maps.Copy(c.counts.Implausible, data.Clean())
+	maps.Copy(c.counts.Implausible, data.Clean(DefaultFit().Text))
 	c.counts.Documents = len(c.rows)
 	c.counts.Events = train.Positives(c.rows)
 	c.counts.Attenders = train.CountAttenders(c.rows)

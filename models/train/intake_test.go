@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/textproc"
 )
 
 // respelled returns rows of which every third spells the sex in another way and has an age that cannot be, and the same
@@ -35,10 +36,10 @@ func TestCleanRowsMakeTheSameModel(t *testing.T) {
 	later, _ := generated(t, 1000, 1200)
 	odd, missing := respelled(rows)
 	data, plain := Data{Rows: odd, Aux: auxColumns()}, Data{Rows: missing, Aux: auxColumns()}
-	if got := data.Clean(); !maps.Equal(got, map[string]int{"age": 80}) {
+	if got := data.Clean(Default().Text); !maps.Equal(got, map[string]int{"age": 80}) {
 		t.Errorf("implausible: %v", got)
 	}
-	plain.Clean() // the ages of the texts
+	plain.Clean(Default().Text) // the ages of the texts
 	s := smaller()
 	s.PerComplaint = Never
 	got, want := train(t, data.Rows, s), train(t, plain.Rows, s)
@@ -85,7 +86,7 @@ func TestTheTextFillsAMissingAge(t *testing.T) {
 		for i := range d.Rows {
 			d.Rows[i].Aux = slices.Clone(d.Rows[i].Aux)
 		}
-		d.Clean()
+		d.Clean(s.Text)
 		got, err := Train(t.Context(), d, s, job())
 		if err != nil {
 			t.Fatal(err)
@@ -113,5 +114,16 @@ func TestTheTextFillsAMissingAge(t *testing.T) {
 	}
 	if ages, sexes := terms(got); ages || !sexes {
 		t.Errorf("beside a column of ages: terms of ages %v, of sexes %v", ages, sexes)
+	}
+}
+
+// TestTheTextIsReadAsTheModelReadsIt: who is aged 45 depends on whether the concepts know mothers.
+func TestTheTextIsReadAsTheModelReadsIt(t *testing.T) {
+	t.Parallel()
+	for age, text := range map[msg.Value]textproc.Settings{{}: Default().Text, msg.Number(45): small().Text} {
+		d := Data{Aux: auxColumns()[:1], Rows: []Row{{Text: "mother 45 yo has flu", Aux: make([]msg.Value, 1)}}}
+		if d.Clean(text); d.Rows[0].Aux[0] != age {
+			t.Errorf("concepts %v: age %v, want %v", text.Concepts, d.Rows[0].Aux[0], age)
+		}
 	}
 }

@@ -98,8 +98,9 @@ func (d Data) subset(at []int) Data {
 }
 
 // Clean changes the auxiliary values of the rows by Intake: implausible numbers become missing, and a level has one
-// spelling. It returns the number of changed numbers by column, if any. A missing age or sex is then that of the text.
-func (d *Data) Clean() map[string]int {
+// spelling. It returns the number of changed numbers by column, if any. A missing age or sex is then that of the text,
+// which is read by the given settings: those of the models.
+func (d *Data) Clean(text textproc.Settings) map[string]int {
 	if d.Intake == nil {
 		d.Intake = intake.Standard()
 	}
@@ -111,7 +112,7 @@ func (d *Data) Clean() map[string]int {
 		if n := d.Intake.Clean(aux.Name, aux.Kind, values); n > 0 {
 			implausible[aux.Name] = n
 		}
-		d.fill(aux, values)
+		d.fill(aux, values, text)
 	}
 	return implausible
 }
@@ -123,12 +124,12 @@ func besides(t *textproc.Settings, columns ...Aux) {
 }
 
 // fill sets missing ages or sexes to those of the texts, as a scorer does.
-func (d *Data) fill(aux Aux, values []*msg.Value) {
-	settings := textproc.DefaultSettings()
-	if besides(&settings, aux); !settings.AgeColumn && !settings.SexColumn {
+func (d *Data) fill(aux Aux, values []*msg.Value, text textproc.Settings) {
+	if besides(&text, aux); !text.AgeColumn && !text.SexColumn {
 		return
 	}
-	reader, err := textproc.Reader(settings)
+	text.NGrams, text.MinDF = 1, 1 // may still be 0, and reading asks for neither
+	reader, err := textproc.Reader(text)
 	if err != nil {
 		return
 	}

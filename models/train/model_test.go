@@ -185,7 +185,7 @@ func TestScorerIsTheHead(t *testing.T) {
 	}
 	rows[0].Aux[1] = msg.Text("X") // a level of one visit, which is too rare
 	all := Data{Rows: rows, Aux: auxColumns()}
-	all.Clean()
+	all.Clean(Default().Text)
 	cases := map[string]func(*Settings){
 		"topics alone": func(s *Settings) { s.Words = false },
 		"standardized, concepts": func(s *Settings) {

@@ -87,7 +87,7 @@ func TestScorerIsTheFactorization(t *testing.T) {
 	for i := range three.Rows {
 		three.Rows[i].Aux[i%4] = msg.Value{}
 	}
-	three.Clean()
+	three.Clean(Default().Text)
 	three.Pooled = true
 	two := three
 	two.Classes, two.Admission = nil, nil

@@ -80,7 +80,7 @@ func notesOf(from, to int) (rows []Row, truth []float64, err error) {
 		rows, truth = append(rows, row), append(truth, n.Probability)
 	}
 	d := Data{Rows: rows, Aux: auxColumns()}
-	d.Clean()
+	d.Clean(Default().Text)
 	return rows, truth, nil
 }
 

@@ -74,7 +74,7 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Optio
 	settings := train.Default()
 	settings.Text.NGrams = 1
 	data := train.Data{Rows: rows, Aux: Aux()}
-	data.Clean()
+	data.Clean(settings.Text)
 	trained, err := train.Train(ctx, data, settings,
 		train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: o.Progress})
 	if err != nil {
