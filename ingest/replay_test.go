@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 )
 
 // replay returns the keys that a replay hands on, and how often each.
@@ -141,10 +142,13 @@ func TestReplayOfATruncatedStart(t *testing.T) {
 	deleteTo := func(offset int64) {
 		offsets := kadm.Offsets{}
 		offsets.Add(kadm.Offset{Topic: c.in, Partition: 0, At: offset})
-		res, err := admin.DeleteRecords(context.WithoutCancel(t.Context()), offsets)
-		if err = errors.Join(err, res.Error()); err != nil {
-			t.Fatal(err)
-		}
+		ingesttest.Await(t, "the deletion", func() bool { // the leader may not know of a new topic
+			res, err := admin.DeleteRecords(context.WithoutCancel(t.Context()), offsets)
+			if err = errors.Join(err, res.Error()); err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
+				t.Fatal(err)
+			}
+			return err == nil
+		})
 	}
 	deleteTo(10)
 	begun := false

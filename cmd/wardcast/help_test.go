@@ -48,7 +48,7 @@ func TestExamples(t *testing.T) {
 	long(t)
 	t.Parallel()
 	commands := leaves(t)
-	first := []string{"synth notes", "synth matrix", "synth questionnaire", "train", "questionnaire fit"}
+	first := []string{"synth notes", "synth matrix", "synth questionnaire", "train", "questionnaire fit", "bridge keygen"}
 	names := slices.Clone(first)
 	for name := range commands {
 		if !slices.Contains(first, name) {
@@ -57,16 +57,24 @@ func TestExamples(t *testing.T) {
 	}
 	slices.Sort(names[len(first):])
 	dir := t.TempDir()
-	const config = "kafka: {brokers: [127.0.0.1:9092]}\n"
-	if err := os.WriteFile(filepath.Join(dir, "wardcast.yaml"), []byte(config), 0o600); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, "exported"), 0o700); err != nil {
 		t.Fatal(err)
+	}
+	for name, data := range map[string]string{
+		"wardcast.yaml": "kafka: {brokers: [127.0.0.1:9092]}\nbridge: {site: Main ED, key_file: bridge.key}\n",
+		"adt.hl7":       triageMessage, "exported/adt.hl7": triageMessage,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var again string // a generation that was rolled back
 	for _, name := range names {
 		example := commands[name].Tag.Get(cli.Example)
 		switch name {
 		// they take long, run until stopped or need a broker: other tests run them
-		case "demo", "serve", "broker", "bench score", "bench stream", "dlq list", "dlq show", "dlq replay":
+		case "demo", "serve", "broker", "bench score", "bench stream", "dlq list", "dlq show", "dlq replay",
+			"bridge run":
 			example += " --help"
 		case "retrain":
 			shell(t, dir, "wardcast synth notes --count 2000 --outcomes outcomes.jsonl > notes.jsonl")
