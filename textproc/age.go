@@ -92,14 +92,11 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 			end = t.skipPoint(end)
 		}
 	case unit.unit >= days && unit.unit <= years || unit.raw == "m" && t.isMonth(at):
-		hours := hoursOf[months]
+		u := months
 		if unit.unit != noUnit {
-			hours = hoursOf[unit.unit]
+			u = unit.unit
 		}
-		age = value * hours / hoursOf[years]
-		if hours == hoursOf[months] {
-			age = value / 12
-		}
+		age = yearsOf(value, u)
 		var old bool
 		if end, old = t.old(at + 1); !old && (t.is(i-1, "x") || !t.sexAt(end) && !t.ageAlone(i, at)) {
 			return 0, 0, 0

@@ -16,7 +16,7 @@ func (t *Transformer) lasted(from, at int, a, b float64) int {
 		if end = after; t.sexAt(end) {
 			who, end = t.lex[end].word.sex, end+1
 		}
-		return t.addAge(from, end, a*hoursOf[u]/hoursOf[years], who)
+		return t.addAge(from, end, yearsOf(a, u), who)
 	}
 	if (u == hours || u == months) && !t.isClass(end, lastingCue) && !t.isClass(from-1, lastingCue) {
 		return 0

@@ -360,7 +360,14 @@ func exposeTested(t *Transformer, _ *scope, i int) {
 	}
 }
 
-func nameKin(t *Transformer, s *scope, i int) { s.kin = int(t.events[i].end) }
+func nameKin(t *Transformer, s *scope, i int) {
+	lex := int(t.events[i].lex)
+	if i > 0 && t.events[i-1].kind == mentioned && !t.is(lex+1, "of") && // pregnant wife, but pregnant mother of two
+		t.is(lex-1, "pregnant", "diabetic", "epileptic", "asthmatic", "autistic", "demented", "disabled") {
+		t.backward(i, OtherPerson, true)
+	}
+	s.kin = int(t.events[i].end)
+}
 
 func giveToKin(t *Transformer, s *scope, i int) {
 	lex := int(t.events[i].lex)

@@ -477,7 +477,7 @@ search:
 		if m := &t.mentions[t.events[at].mention]; m.status != OtherPerson {
 			t.setStatus(m, status)
 		}
-		if at == 0 || t.events[at-1].kind != joined && !t.conjunction(at) {
+		if at == 0 || t.events[at-1].kind != joined && !t.conjunction(at) && !t.hashed(at) {
 			return true
 		}
 		for at--; at >= 0 && t.events[at].kind != mentioned; at-- {
@@ -495,6 +495,12 @@ search:
 
 func (t *Transformer) conjunction(i int) bool {
 	return t.is(int(t.mentions[t.events[i].mention].first)-1, "and", "or")
+}
+
+// hashed reports whether the # of a fracture stands straight before the bone of event i: #NOF.
+func (t *Transformer) hashed(i int) bool {
+	first := int(t.mentions[t.events[i].mention].first)
+	return t.isMark(first-1, '#') && t.events[i-1].kind == mentioned
 }
 
 // isActivity reports whether the word at lexeme i is an activity: s/p lifting boxes, s/p accidentally kicked.

@@ -136,6 +136,14 @@ var hoursOf = [...]float64{
 	seconds: 1. / 3600, minutes: 1. / 60, hours: 1, days: 24, weeks: 7 * 24, months: 30 * 24, years: 365 * 24,
 }
 
+// yearsOf converts x units of time to years, of twelve months each.
+func yearsOf(x float64, u unit) float64 {
+	if u == months {
+		return x / 12
+	}
+	return x * hoursOf[u] / hoursOf[years]
+}
+
 // feetOf converts units of height to feet.
 var feetOf = [...]float64{feet: 1, metres: 3.28, storeys: 10}
 
