@@ -36,7 +36,7 @@ func TestEffects(t *testing.T) {
 		{after, "s/p appendectomy", "past:appendectomi"},
 		{over, "rash resolved, cough", "past:rash,cough"},
 		{over, "resolved rash", "past:rash"},
-		{otherPerson, "family hx of stroke, cough", "other:stroke,other:cough"},
+		{otherPerson, "family hx of stroke, cough", "other:stroke,cough"},
 		{exposed, "covid exposure, cough", "other:covid,exposure,cough"},
 		{present, "no fever, flu positive, cough", "not:fever,influenza,cough"},
 		{kin, "mother has flu, cough", "mother,other:influenza,cough"},

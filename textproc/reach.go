@@ -92,8 +92,16 @@ func (t *Transformer) continuesKin(s *scope, i int) bool {
 	if !t.bare(i, true) || i >= len(t.events) {
 		return false
 	}
-	if s.family || t.events[i].kind != mentioned {
-		return s.family
+	if s.family { // family hx: mi, cva, but family hx of aneurysm, worst headache
+		for ; t.events[i].kind == mentioned && !t.isKind(i, "symptom"); i++ {
+			if i+1 == len(t.events) {
+				break
+			}
+		}
+		return !t.isKind(i, "symptom")
+	}
+	if t.events[i].kind != mentioned {
+		return false
 	}
 	e := t.mentions[t.events[i].mention].entry
 	if e == nil {
@@ -450,6 +458,10 @@ search:
 			break search
 		case comma, dash:
 			if at >= 0 || word >= 0 || only {
+				break search
+			}
+		case joined: // pmh: copd / allergies: none
+			if lex := int(e.lex); word >= 0 && !t.lex[lex].glued && !t.lex[lex+1].glued {
 				break search
 			}
 		case mentioned:
