@@ -76,7 +76,7 @@ func Pages() []Page {
 			return questionnaires.New(p, o.Questionnaires)
 		}},
 		{"/health", "Health", func(p *page, o *Options) routes {
-			return healthroom.New(p, o.Health, o.Replay, o.Answered, o.Trail)
+			return healthroom.New(p, o.Health, healthroom.Replays{Send: o.Replay, Answered: o.Answered}, o.Trail)
 		}},
 	}
 }

@@ -62,11 +62,9 @@ type replayed struct {
 }
 
 // New returns the routes of the page.
-func New(p *frame.Page, snapshot func() *health.Snapshot, replay Replay, answered Answered,
-	trail *httpapi.Trail,
-) []httpapi.Route {
+func New(p *frame.Page, snapshot func() *health.Snapshot, replays Replays, trail *httpapi.Trail) []httpapi.Route {
 	h := &room{
-		Page: p, snapshot: snapshot, send: replay, answered: answered, trail: trail, view: p.Template(html),
+		Page: p, snapshot: snapshot, send: replays.Send, answered: replays.Answered, trail: trail, view: p.Template(html),
 		replayView: p.Template(replayHTML), auditView: p.Template(auditHTML), lettersView: p.Template(lettersHTML),
 		sent: map[string]*replayed{},
 	}
@@ -279,6 +277,12 @@ func (h *room) csv(*http.Request) http.Handler {
 
 // Replay sends the dead letters of a stream with a reason back to where they came from; a dry run counts them.
 type Replay func(ctx context.Context, stream string, reason msg.Reason, dryRun bool) (deadletter.Sent, error)
+
+// Replays send dead letters back and tell what came of them.
+type Replays struct {
+	Send     Replay
+	Answered Answered
+}
 
 // Answered reports whether all that a stream's last replay sent is known to have been answered, by any scorer.
 type Answered func(ctx context.Context, stream string) bool

@@ -62,7 +62,7 @@ func TestPage(t *testing.T) {
 	s := webtest.New(t)
 	webtest.Golden(t, "health", string(s.Page("/health", "Health").Template(html).Part("page", newView(someHealth()))))
 	trail := &httpapi.Trail{Since: time.Date(2026, 11, 20, 7, 0, 0, 0, time.UTC)}
-	s.Serve(New(s.Page("/health", "Health"), someHealth, nil, nil, trail),
+	s.Serve(New(s.Page("/health", "Health"), someHealth, Replays{}, trail),
 		func(o *httpapi.Options) { o.Trail = trail })
 	s.Check(map[string]webtest.Case{
 		"CSV":                {Path: "/health.csv", Status: 200, Has: "2026-11-20T08:00:00Z,triage,1240,130,0,\n"},
@@ -89,8 +89,9 @@ func TestReplay(t *testing.T) {
 		return deadletter.Sent{Sent: 7, Exhausted: 1}, failure
 	}
 	trail, now := &httpapi.Trail{}, someHealth()
-	s.Serve(New(s.Page("/health", "Health"), func() *health.Snapshot { return now }, replay,
-		func(context.Context, string) bool { return answered }, trail),
+	s.Serve(New(s.Page("/health", "Health"), func() *health.Snapshot { return now }, Replays{
+		Send: replay, Answered: func(context.Context, string) bool { return answered },
+	}, trail),
 		func(o *httpapi.Options) { o.Trail = trail })
 	const wanted = "/health/replay?stream=triage&reason=wrong_type"
 	form := url.Values{"stream": {"triage"}, "reason": {"wrong_type"}, "why": {"the sender is mended"}}
