@@ -64,6 +64,55 @@ func TestNamesHaveNoPieces(t *testing.T) {
 	}
 }
 
+// All words of a note that the model does not know, names or not, move a sum of pieces by less than they would as words
+// that it knows, and take less from the others: their squares are at most those of a short known word.
+func TestUnknownWordsAreBounded(t *testing.T) {
+	t.Parallel()
+	docs := []Document{{Text: "shakily limping wheezing vomiting"}, {Text: "mother fell"}, {Text: "confused, lethargic"}}
+	s := DefaultSettings()
+	s.MinDF = 1
+	v, _, err := Fit(docs, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, _, err = v.LearnPieces(docs); err != nil {
+		t.Fatal(err)
+	}
+	weights := make([]float64, len(v.Pieces()))
+	for i := range weights {
+		weights[i] = 1
+	}
+	reader := v.Transformer()
+	var squares []float64
+	for _, w := range []string{"shakily", "limping", "wheezing", "vomiting", "mother", "fell", "confused", "lethargic"} {
+		squares = append(squares, v.words.lookup([]byte(w)).cuttings[0].square)
+	}
+	for _, unknown := range []string{"xfellx", "lethargiconova vomitingerski", "xlethargicxa fellingtonmoth limpvomitsonwheez"} {
+		row := v.TransformPieces([]string{"limping shakily", "limping shakily, " + unknown})
+		reader.Row("limping shakily, " + unknown)
+		all := reader.PieceSum(weights)
+		_, alone := row.Row(0)
+		_, with := row.Row(1)
+		var sum float64
+		for _, x := range with {
+			sum += x
+		}
+		if math.Abs(sum-all) > 1e-12 {
+			t.Errorf("%q: the row's sum is %v, PieceSum %v", unknown, sum, all)
+		}
+		known := reader.pieceSums[0] + reader.pieceSums[1]
+		var before float64
+		for _, x := range alone {
+			before += x
+		}
+		square := squares[0] + squares[1] // of limping and shakily
+		least := before * math.Sqrt(square/(square+slices.Max(squares)))
+		if known < least || known > before {
+			t.Errorf("%q takes the known words from %v to %v, below %v", unknown, before, known, least)
+		}
+	}
+}
+
 // Names that no note of training has, behind a cue and before a note, hardly move a probability.
 func TestNamesMoveNothing(t *testing.T) {
 	t.Parallel()

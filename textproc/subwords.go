@@ -20,6 +20,11 @@ const (
 	edgeOfWord    = ' '
 )
 
+// The pieces of all words of a note that the model does not know weigh at most as much as those of one that it knows,
+// such that one in partOfWords of them weighs less. The middle one of them bounds names half as well, and predicts no
+// better.
+const partOfWords = 10
+
 // Piece is a piece of a word: three or four letters, with a space for the beginning or end of the word. In words that
 // are possible, past or another person's it begins with "not:"; words that are denied have none.
 type Piece struct {
@@ -64,8 +69,15 @@ func (v *Vectorizer) setPieces(pieces []Piece) error {
 		}
 		v.pieceColumns[g.Text] = int32(j)
 	}
+	var squares []float64
 	for _, w := range v.words.all() {
 		v.cut(w)
+		if square := w.cuttings[0].square; square > 0 && w.standing < light {
+			squares = append(squares, square)
+		}
+	}
+	if slices.Sort(squares); len(squares) > 0 {
+		v.mostUnknown = squares[len(squares)/partOfWords]
 	}
 	return nil
 }
@@ -120,43 +132,53 @@ func (t *Transformer) pieceKind(i int) int {
 	return 1
 }
 
-// pieceNorm returns 1/√Σ idf² over the pieces of the words of the last note's mentions, 0 if there are none.
-func (t *Transformer) pieceNorm() float64 {
-	var square float64
+// pieceNorms returns what the pieces of the last note's words are multiplied by: those of known words by 1/√(Σ idf² + u),
+// those of others by √(u/Σ' idf²) of this, where Σ' is over the latter, and u is Σ' idf² but at most mostUnknown. So a
+// name that nothing marks as one neither adds much nor takes much from the other words.
+func (t *Transformer) pieceNorms() (norms [2]float64) {
+	var squares [2]float64
 	for i := range t.mentions {
 		kind := t.pieceKind(i)
 		for _, w := range t.words(i) {
-			square += w.cuttings[kind].square
+			squares[w.familiarity()] += w.cuttings[kind].square
 		}
 	}
-	if square == 0 {
+	unknown := squares[1]
+	if squares[0] > 0 {
+		unknown = min(unknown, t.v.mostUnknown)
+	}
+	if square := squares[0] + unknown; square > 0 {
+		norms[0] = 1 / math.Sqrt(square)
+	}
+	if squares[1] > 0 {
+		norms[1] = norms[0] * math.Sqrt(unknown/squares[1])
+	}
+	return norms
+}
+
+// familiarity is 0 if the model knows w, else 1.
+func (w *word) familiarity() int {
+	if w.shared {
 		return 0
 	}
-	return 1 / math.Sqrt(square)
+	return 1
 }
 
 // PieceSum returns the inner product of weights, one per piece, with the row of pieces of words of the last note.
 func (t *Transformer) PieceSum(weights []float64) float64 {
-	var square float64
+	norms, total := t.pieceNorms(), 0.0
 	t.pieceSums = t.pieceSums[:0]
 	for i := range t.mentions {
 		all, kind := 0.0, t.pieceKind(i)
 		for _, w := range t.words(i) {
-			p := &w.cuttings[kind]
+			p, sum := &w.cuttings[kind], 0.0
 			for k, g := range p.pieces {
-				all += weights[g] * p.idf[k]
+				sum += weights[g] * p.idf[k]
 			}
-			square += p.square
+			all += sum * norms[w.familiarity()]
 		}
 		t.pieceSums = append(t.pieceSums, all)
-	}
-	if square == 0 {
-		return 0 // and so are the sums
-	}
-	norm, total := 1/math.Sqrt(square), 0.0
-	for i := range t.pieceSums {
-		t.pieceSums[i] *= norm
-		total += t.pieceSums[i]
+		total += all
 	}
 	return total
 }
@@ -266,12 +288,12 @@ func (v *Vectorizer) LayWords(all []WordUse) *Words {
 // WordRow calls yield with the columns and values of the last note's words, in their order. A word that occurs twice is
 // yielded twice.
 func (t *Transformer) WordRow(words *Words, yield func(column int32, value float64)) {
-	norm := t.pieceNorm()
+	norms := t.pieceNorms()
 	for m := range t.mentions {
 		kind := t.pieceKind(m)
 		for _, w := range t.words(m) {
 			if j, found := words.columns[WordUse{w.raw, kind}]; found {
-				yield(j, norm)
+				yield(j, norms[w.familiarity()])
 			}
 		}
 	}
@@ -283,7 +305,7 @@ func (t *Transformer) WordRow(words *Words, yield func(column int32, value float
 //
 // over the words w of its mentions (see words), where g_w holds the idf of each piece of w as often as w has it. It is
 // the tf-idf of the pieces, but for the length, which takes pieces that several words share for different ones: so each
-// word has a part of the sum of its own.
+// word has a part of the sum of its own. Words that the model does not know are bounded: see pieceNorms.
 func (v *Vectorizer) TransformPieces(texts []string) *matrix.CSR {
 	t := v.Transformer()
 	indptr := make([]int, 1, len(texts)+1)
@@ -292,7 +314,7 @@ func (v *Vectorizer) TransformPieces(texts []string) *matrix.CSR {
 	row := make([]float64, len(v.pieces))
 	for _, text := range texts {
 		t.analyze(text)
-		norm := t.pieceNorm()
+		norms := t.pieceNorms()
 		from := len(indices)
 		for m := range t.mentions {
 			kind := t.pieceKind(m)
@@ -302,7 +324,7 @@ func (v *Vectorizer) TransformPieces(texts []string) *matrix.CSR {
 					if row[g] == 0 {
 						indices = append(indices, g)
 					}
-					row[g] += norm * p.idf[k]
+					row[g] += norms[w.familiarity()] * p.idf[k]
 				}
 			}
 		}

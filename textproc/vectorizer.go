@@ -41,6 +41,7 @@ type Vectorizer struct {
 
 	pieces       []Piece
 	pieceColumns map[string]int32
+	mostUnknown  float64 // see partOfWords
 }
 
 // word is the meaning of a folded word of a note, without its neighbours.
