@@ -78,7 +78,8 @@ func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error)
 	return run.Replayed, nil
 }
 
-// Ends returns the offset after the last record of each partition. Like a replay, it retries a failing request for about 20 seconds.
+// Ends returns the offset after the last record of each partition. Like a replay, it retries a failing request for
+// about 20 seconds.
 func (c *Client) Ends(ctx context.Context, topic string, log *slog.Logger) ([]int64, error) {
 	counts, err := c.existing(ctx, topic)
 	if err != nil {

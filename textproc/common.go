@@ -11,9 +11,9 @@ import (
 	"unicode"
 )
 
-// commonFile holds the words of at least three letters a to z of Debian's wamerican 2020.12.07, one on a line, but those
-// that it also has with a capital, as it has Baker and Burns, and those that have the stem of such a word: bakers,
-// burning. wamerican is SCOWL (Kevin Atkinson and others, public domain and permissive licences, see
+// commonFile holds the words of at least three letters a to z of Debian's wamerican 2020.12.07, one on a line, but
+// those that it also has with a capital, as it has Baker and Burns, and those that have the stem of such a word:
+// bakers, burning. wamerican is SCOWL (Kevin Atkinson and others, public domain and permissive licences, see
 // wordlist.aspell.net).
 //
 //go:embed concepts/common.txt.gz

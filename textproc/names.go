@@ -7,9 +7,9 @@ import (
 
 // titled reads a title or a role at i and the names after it, such as "Mrs Smith", "Mr John Whitfield" or "NP Garcia",
 // and returns the next lexeme. Names are not terms. It returns i if no name follows. A word of the concepts is a name
-// where both it and the title have a capital ("Dr Stroke"). Else it is none in four places: after "dr" or "ms" without a
-// full stop, after "ms." inside a sentence, after an article ("the dr. fever"), and after a role ("nurse fever") unless
-// that stands behind "by". Inside a sentence, "miss" is a verb.
+// where both it and the title have a capital ("Dr Stroke"). Else it is none in four places: after "dr" or "ms" without
+// a full stop, after "ms." inside a sentence, after an article ("the dr. fever"), and after a role ("nurse fever")
+// unless that stands behind "by". Inside a sentence, "miss" is a verb.
 func (t *Transformer) titled(i int) int {
 	if t.is(i, "miss") && !t.beginsSentence(i) || t.is(i, "master", "kum") && !t.hasCapital(i+1) {
 		return i

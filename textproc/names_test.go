@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Names behind a title, a role, a relative or "seen by", or before a note, move nothing by their pieces; other words do.
+// Names behind a title, a role, a relative or "seen by", or before a note, move nothing by their pieces; other words
+// do.
 func TestNamesHaveNoPieces(t *testing.T) {
 	t.Parallel()
 	s := DefaultSettings()

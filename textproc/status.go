@@ -221,8 +221,9 @@ func (t *Transformer) setStatus(m *mention, s Status) {
 }
 
 // isPredicate reports whether the item of a list that begins at event i, behind a comma, says how the patient is, which
-// is nothing that a denial of findings can deny: no fever, hypotensive; no rash, acting normally; no bleeding, in labour.
-// Symptoms can be denied as adjectives, and a list of adjectives goes on: denies fever, nauseated; not weak, confused.
+// is nothing that a denial of findings can deny: no fever, hypotensive; no rash, acting normally; no bleeding, in
+// labour. Symptoms can be denied as adjectives, and a list of adjectives goes on: denies fever, nauseated; not weak,
+// confused.
 func (t *Transformer) isPredicate(i int) bool {
 	at := int(t.events[i-1].lex) + 1
 	if t.isState(at-2) || t.isKind(i, "symptom") && !t.isClass(at, state) {

@@ -132,9 +132,9 @@ func (t *Transformer) pieceKind(i int) int {
 	return 1
 }
 
-// pieceNorms returns what the pieces of the last note's words are multiplied by: those of known words by 1/√(Σ idf² + u),
-// those of others by √(u/Σ' idf²) of this, where Σ' is over the latter, and u is Σ' idf² but at most mostUnknown. So a
-// name that nothing marks as one neither adds much nor takes much from the other words.
+// pieceNorms returns what the pieces of the last note's words are multiplied by: those of known words by 1/√(Σ idf² +
+// u), those of others by √(u/Σ' idf²) of this, where Σ' is over the latter, and u is Σ' idf² but at most mostUnknown.
+// So a name that nothing marks as one neither adds much nor takes much from the other words.
 func (t *Transformer) pieceNorms() (norms [2]float64) {
 	var squares [2]float64
 	for i := range t.mentions {

@@ -20,7 +20,8 @@ type Moment struct {
 	Since time.Time // since when Past has all arrivals, and what became of them
 	// Abstained counts those waiting without a prediction, TimedOut those who left by Fit.Patience in the last day.
 	Abstained, TimedOut int
-	// Ahead counts undecided visits that are no arrivals yet: their notes say that they come more than five minutes later.
+	// Ahead counts undecided visits that are no arrivals yet: their notes say that they come more than five minutes
+	// later.
 	Ahead         int
 	OutcomesStale bool     // no outcome of a visit with a note came for an hour
 	Models        []string // that scored those waiting, name@version, sorted

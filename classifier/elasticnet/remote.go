@@ -74,9 +74,9 @@ func (s Shard) LogOdds(at []Point) ([]float64, error) {
 	return out, nil
 }
 
-// ChooseRemote is Choose where the rows of B lie elsewhere: labels and folds are of all rows, the product holds a sample
-// of them, as Sampled finds it. The points of all folds go together. The result is that of Choose but for the rounding
-// of sums.
+// ChooseRemote is Choose where the rows of B lie elsewhere: labels and folds are of all rows, the product holds a
+// sample of them, as Sampled finds it. The points of all folds go together. The result is that of Choose but for the
+// rounding of sums.
 func (s Shard) ChooseRemote(ctx context.Context, rows Remote, settings Settings) (*Choice, error) {
 	return s.choose(ctx, s.Y, s.Folds, settings, &meeting{Remote: rows})
 }
@@ -117,8 +117,8 @@ func (m *meeting) slope(at Point) Slope {
 	return <-reply
 }
 
-// classSums is that of a loss. Where every probability is 1 the residuals of the rows that are not positive are 1, and 0
-// of the others; where it is 0 they are 0 and −1.
+// classSums is that of a loss. Where every probability is 1 the residuals of the rows that are not positive are 1, and
+// 0 of the others; where it is 0 they are 0 and −1.
 func (m *meeting) classSums(fold, columns int) (base [2][]float64, rows [2]float64, err error) {
 	const certain = 1000 // log-odds
 	slopes, err := m.Slopes([]Point{

@@ -38,8 +38,8 @@ type Settings struct {
 	Standardize bool    // the penalty acts on columns scaled to unit variance
 	// PenaltyFactors multiply λ by column, scaled to the sum p; 0 leaves a column unpenalized. nil is 1 for all.
 	PenaltyFactors []float64
-	// ByRatio marks columns of values ≥ 0 whose penalty factor is divided by how unlike the two classes are in them: see
-	// factors. nil marks none.
+	// ByRatio marks columns of values ≥ 0 whose penalty factor is divided by how unlike the two classes are in them:
+	// see factors. nil marks none.
 	ByRatio []bool
 	// NotPositive marks columns whose coefficient may not be above 0, like glmnet's upper.limits. nil marks none.
 	NotPositive []bool

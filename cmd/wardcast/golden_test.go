@@ -106,8 +106,8 @@ func ordinal() []byte {
 	return out
 }
 
-// TestGolden pins every number that the commands in testdata/golden write: see renewal. With -artifacts, go test keeps the
-// files.
+// TestGolden pins every number that the commands in testdata/golden write: see renewal. With -artifacts, go test keeps
+// the files.
 //
 // The bits depend on the instructions. GOAMD64=v3 and arm64 round sums of products in another way, and so do the
 // kernels in Go, which run without AVX2 or with the tag purego. AVX2 and AVX-512 give the same bits, on any number of

@@ -53,8 +53,8 @@ func (l *labelled) columns() (notes.Columns, error) {
 	return columns, nil
 }
 
-// cleaned returns the notes of a table, whose texts are read by these settings, without implausible values, and warns of
-// these.
+// cleaned returns the notes of a table, whose texts are read by these settings, without implausible values, and warns
+// of these.
 func cleaned(d *cli.Deps, t *notes.Table, columns *notes.Columns, cfg *config.Config, text textproc.Settings,
 ) (train.Data, error) {
 	in, err := intake.New(cfg.Input)

@@ -10,8 +10,8 @@ var layouts = map[int]string{
 	4: "2006", 6: "200601", 8: "20060102", 10: "2006010215", 12: "200601021504", 14: "20060102150405",
 }
 
-// Time returns the value as a time, YYYY[MM[DD[HH[MM[SS[.S]]]]]][+/-ZZZZ], and its precision in digits, of which type TS
-// has a component of its own until 2.5. A time without an offset is one of zone. ok is false if it is not a time.
+// Time returns the value as a time, YYYY[MM[DD[HH[MM[SS[.S]]]]]][+/-ZZZZ], and its precision in digits, of which type
+// TS has a component of its own until 2.5. A time without an offset is one of zone. ok is false if it is not a time.
 func (v Value) Time(zone *time.Location) (t time.Time, digits int, ok bool) {
 	clock, offset, layout := strings.TrimSpace(v.Component(1).Subcomponent(1).raw), "", ""
 	if i := strings.IndexAny(clock, "+-"); i > 0 {

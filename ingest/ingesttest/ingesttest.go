@@ -63,8 +63,8 @@ func Await(t testing.TB, what string, f func() bool) {
 }
 
 // FreeAddress returns a loopback address that no other test of this machine is given until this one ends, also while
-// nothing listens there: a listener at a port of its own holds it. The ports are below those of outgoing connections, one
-// of which could take them before the test does, and above those of the brokers that .ci/run starts.
+// nothing listens there: a listener at a port of its own holds it. The ports are below those of outgoing connections,
+// one of which could take them before the test does, and above those of the brokers that .ci/run starts.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	const lowest, n, tries = 30000, 1250, 100

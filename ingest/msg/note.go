@@ -110,8 +110,8 @@ func WordNames() []string { return []string{"sex", "site"} }
 // need it. Of fields it keeps the first MaxFields that are a SiteField with a number or a text of at most MaxField
 // bytes; FieldsLeftOut reports anything else but null.
 //
-// It takes time linear in len(data), one allocation, one for each string with a JSON escape, and one for fields, or more
-// if they are over 8.
+// It takes time linear in len(data), one allocation, one for each string with a JSON escape, and one for fields, or
+// more if they are over 8.
 func DecodeNote(data []byte, n *Note) error { return decodeNote(data, n, "") }
 
 // DecodeOwnNote is DecodeNote for a note not from Kafka: an absent schema_version is SchemaVersion.

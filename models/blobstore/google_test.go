@@ -99,8 +99,8 @@ func TestGoogle(t *testing.T) {
 	}
 }
 
-// TestSilentGoogle sends a request again that was not answered in time, though that is context.DeadlineExceeded too, but
-// not once the caller's own time is over.
+// TestSilentGoogle sends a request again that was not answered in time, though that is context.DeadlineExceeded too,
+// but not once the caller's own time is over.
 func TestSilentGoogle(t *testing.T) {
 	var requests atomic.Int32
 	silent := true

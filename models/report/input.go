@@ -49,7 +49,8 @@ type Beside struct {
 	Accuracy float64 `json:"accuracy"` // of calling from 50 % on, the nurse's threshold
 }
 
-// System says that a report is about all models that are served together, each note predicted by the one that scores it.
+// System says that a report is about all models that are served together, each note predicted by the one that scores
+// it.
 type System struct {
 	Own  []string `json:"own_models"`     // the models of single complaints; the model of all scores every other note
 	Seen bool     `json:"seen,omitempty"` // some models may have learned from these notes
@@ -83,7 +84,8 @@ type Kind string
 const (
 	OutOfFold Kind = "out_of_fold" // the training notes, by cross-validation
 	Later     Kind = "later"       // notes later than those trained on
-	// Latest is the last of the training notes, predicted with coefficients from the earlier ones; the rest is from all.
+	// Latest is the last of the training notes, predicted with coefficients from the earlier ones; the rest is from
+	// all.
 	Latest Kind = "latest"
 )
 
@@ -159,7 +161,8 @@ type Site struct {
 	ThresholdReason    string   `yaml:"threshold_reason" json:"threshold_reason,omitempty"` // why it is what it is
 	ReviewedBy         string   `yaml:"reviewed_by" json:"reviewed_by,omitempty"`
 	ReviewedOn         string   `yaml:"reviewed_on" json:"reviewed_on,omitempty"`
-	// ExplanationsReadBy says who has read explanations of predictions, how many, and with which competence and licence.
+	// ExplanationsReadBy says who has read explanations of predictions, how many, and with which competence and
+	// licence.
 	ExplanationsReadBy string   `yaml:"explanations_read_by" json:"explanations_read_by,omitempty"`
 	Resources          []string `yaml:"resources" json:"resources,omitempty"`
 }

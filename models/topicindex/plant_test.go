@@ -34,7 +34,8 @@ type planted struct {
 // learned keeps what was learned from notes, since learning it takes longer than all the rest.
 var learned sync.Map
 
-// someConcepts are those that the notes of the tests speak of: compiling the whole table takes longer than all the rest.
+// someConcepts are those that the notes of the tests speak of: compiling the whole table takes longer than all the
+// rest.
 var someConcepts = sync.OnceValue(func() *textproc.Concepts {
 	some := &textproc.Concepts{Triggers: []textproc.Trigger{{Surface: "denies", Effect: "denies"}}}
 	for _, c := range textproc.Builtin().Concepts {

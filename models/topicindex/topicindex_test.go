@@ -397,8 +397,8 @@ func TestSearchWaits(t *testing.T) {
 	}
 }
 
-// A word with a typing error that textproc cannot correct is reported with what was searched in its place; the beginning of
-// a word is no error.
+// A word with a typing error that textproc cannot correct is reported with what was searched in its place; the
+// beginning of a word is no error.
 func TestCorrections(t *testing.T) {
 	t.Parallel()
 	x, _ := usual(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// correct fits the model of one complaint as a correction of the model of all: with ℓ its log-odds, calibrated if its map
-// is Platt's,
+// correct fits the model of one complaint as a correction of the model of all: with ℓ its log-odds, calibrated if its
+// map is Platt's,
 //
 //	η = ℓ + γ₀ + xδ
 //
@@ -118,8 +118,8 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, f.logOdds), foldOf, &s)
 }
 
-// least returns which candidate has the smallest log loss on all rows, and for each row the log-odds of the one that has
-// it on the other folds, so that the row had no part in the choice.
+// least returns which candidate has the smallest log loss on all rows, and for each row the log-odds of the one that
+// has it on the other folds, so that the row had no part in the choice.
 func least(held [][]float64, y []bool, foldOf []int) (best int, logOdds []float64) {
 	all := make([]float64, len(held))
 	others := lists.Make(slices.Max(foldOf)+1, func(int) []float64 { return make([]float64, len(held)) })
@@ -136,10 +136,10 @@ func least(held [][]float64, y []bool, foldOf []int) (best int, logOdds []float6
 	return floats.MinIdx(all), lists.Make(len(y), func(i int) float64 { return held[floats.MinIdx(others[foldOf[i]])][i] })
 }
 
-// needed returns the map of a correction, whose log-odds are calibrated already: own, which is fitted to the same notes,
-// only if it raises their log-likelihood by more than its two coefficients, Akaike's criterion, else none. On a few
-// hundred notes two coefficients cost more than most corrections gain; but where a complaint differs much, the penalty
-// leaves δ too small, and a slope makes up for it.
+// needed returns the map of a correction, whose log-odds are calibrated already: own, which is fitted to the same
+// notes, only if it raises their log-likelihood by more than its two coefficients, Akaike's criterion, else none. On a
+// few hundred notes two coefficients cost more than most corrections gain; but where a complaint differs much, the
+// penalty leaves δ too small, and a slope makes up for it.
 func needed(own bundle.Calibration, logOdds *mat.Dense, labels []int) bundle.Calibration {
 	none := bundle.Calibration{Kind: bundle.Platt, Slope: 1}
 	positive := lists.Map(labels, func(label int) bool { return label == 1 })

@@ -126,8 +126,8 @@ func TestChoiceThatFails(t *testing.T) {
 }
 
 // TestFirstModelIsJudgedOnTheLatest: the gate and the reports of a first training see the latest fifth alone, predicted
-// without them; card, item 24 and evaluation have the same verdict; the card of all counts each note at the threshold of
-// the model that scores it, and names the models.
+// without them; card, item 24 and evaluation have the same verdict; the card of all counts each note at the threshold
+// of the model that scores it, and names the models.
 func TestFirstModelIsJudgedOnTheLatest(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 2400)

@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -22,7 +21,6 @@ import (
 	"github.com/wardcast/wardcast/models/rounds"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
-	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/smf"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -81,13 +79,13 @@ type Data struct {
 	// Classes names the rows' classes, the reference first, Admission those that count as admitted; nil for yes and no.
 	Classes   []string
 	Admission []bool
-	// Latest, unless it is zero, makes the patients who came then or later a part of cross-validation of their own: their
-	// out-of-fold predictions have coefficients from the earlier notes; vocabulary, topics, penalty, calibration and
-	// threshold are from all. A complaint with too few earlier notes has ordinary folds. See HoldLatest.
+	// Latest, unless it is zero, makes the patients who came then or later a part of cross-validation of their own:
+	// their out-of-fold predictions have coefficients from the earlier notes; vocabulary, topics, penalty, calibration
+	// and threshold are from all. A complaint with too few earlier notes has ordinary folds. See HoldLatest.
 	Latest   time.Time
 	Previous *bundle.Bundle // the version before, from which the topics take their order; nil for none
-	// Rounds, unless it is nil, has shards count the vocabulary of the pooled notes, find their topics (those of a sample
-	// are found here) and fit the coefficients of many.
+	// Rounds, unless it is nil, has shards count the vocabulary of the pooled notes, find their topics (those of a
+	// sample are found here) and fit the coefficients of many.
 	Rounds   *rounds.Coordinator
 	progress Progress // reports the runs of a cross-validation; may be nil
 }
@@ -140,164 +138,6 @@ func (d *Data) fill(aux Aux, values []*msg.Value, text textproc.Settings) {
 		}
 	}
 	d.Intake.Clean(aux.Name, aux.Kind, values)
-}
-
-// rows holds the data in the form that the stages take.
-type rows struct {
-	all      []Row
-	y        []bool
-	classes  []int // of each row: an index into names, or 1 for admission
-	names    []string
-	latest   time.Time // of Data
-	pooled   bool      // the rows are those of all complaints
-	aux      []Aux
-	beds     []bool   // which of names count as admitted
-	patients []string // of the rows, as far as they are known
-	docs     []textproc.Document
-	columns  []bundle.AuxColumn
-	values   [][]msg.Value // by auxiliary column, then row
-	width    int           // number of auxiliary features
-	rounds   *rounds.Coordinator
-}
-
-// bareRows has no auxiliary values.
-func bareRows(d Data) *rows {
-	all := d.Rows
-	r := &rows{
-		all: all, y: labels(all), names: d.Classes, latest: d.Latest, pooled: d.Pooled, beds: d.Admission, classes: d.labels(),
-		patients: patients(all), aux: d.Aux,
-	}
-	if d.Pooled {
-		r.rounds = d.Rounds
-	}
-	for i := range all {
-		r.docs = append(r.docs, textproc.Document{Patient: r.patients[i], Text: all[i].Text})
-	}
-	return r
-}
-
-// newRows has the auxiliary values, in columns that it learns from them.
-func newRows(d Data, minPatients int) *rows {
-	r := bareRows(d)
-	all := r.all
-	add := func(name string, kind bundle.AuxKind, leastLevels int, value func(Row) msg.Value) {
-		values := lists.Map(all, value)
-		column := classifier.NewAuxColumn(classifier.AuxValues{
-			Name: name, Kind: kind, Values: values, Patients: r.patients, MinPatients: minPatients,
-		})
-		if len(column.Levels) < leastLevels {
-			return
-		}
-		r.columns, r.values, r.width = append(r.columns, column), append(r.values, values), r.width+len(column.Mean)
-	}
-	for a, aux := range d.Aux {
-		add(aux.Name, aux.Kind, 0, func(r Row) msg.Value { return r.Aux[a] })
-	}
-	if d.Pooled {
-		add(bundle.ComplaintColumn, bundle.Categorical, 2,
-			func(r Row) msg.Value { return classifier.Complaint(r.Complaint) })
-	}
-	return r
-}
-
-func (r *rows) texts() []string {
-	return lists.Map(r.docs, func(d textproc.Document) string { return d.Text })
-}
-
-// labels returns the class of each row; for yes and no, admission is 1.
-func (d *Data) labels() []int {
-	out := make([]int, len(d.Rows))
-	for i, r := range d.Rows {
-		switch {
-		case d.Classes != nil:
-			out[i] = r.Class
-		case r.Positive:
-			out[i] = 1
-		}
-	}
-	return out
-}
-
-func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
-
-// patients returns who each row is about: the patient, else the visit, else somebody of its own.
-func patients(all []Row) []string {
-	out := make([]string, len(all))
-	for i, r := range all {
-		switch {
-		case r.Patient != "":
-			out[i] = "patient " + r.Patient
-		case r.Visit != "":
-			out[i] = "visit " + r.Visit
-		default:
-			out[i] = fmt.Sprintf("row %d", i)
-		}
-	}
-	return out
-}
-
-// featuresTo stores the auxiliary features of row i as the scorer has them, centred.
-func (r *rows) featuresTo(dst []float64, i int) {
-	for c := range r.columns {
-		width := len(r.columns[c].Mean)
-		classifier.FeaturesTo(dst[:width], &r.columns[c], r.values[c][i])
-		dst = dst[width:]
-	}
-}
-
-// Divisors of the features of a number before they are penalized like terms: the straight line is divided by lineScale
-// root mean squares, and the curve that bends it by curveScale. A number of unit variance would be penalized far less
-// than a word, which few notes have.
-const (
-	lineScale  = 4
-	curveScale = 3
-)
-
-// auxScales returns the divisor of each feature. It is 1 for indicators, which are penalized like terms: unit variance
-// would penalize a rare level less than a common one.
-func (r *rows) auxScales() []float64 {
-	scales := make([]float64, 0, r.width)
-	for i := range r.columns {
-		c, of := &r.columns[i], slices.Repeat([]float64{1}, len(r.columns[i].Mean))
-		if scales = append(scales, of...); c.Kind != bundle.Numeric {
-			continue
-		}
-		var squares float64
-		for _, v := range r.values[i] {
-			classifier.FeaturesTo(of, c, v)
-			squares += of[0] * of[0]
-		}
-		first := scales[len(scales)-len(of):]
-		if squares > 0 {
-			first[0] = lineScale * math.Sqrt(squares/float64(len(r.all)))
-		}
-		for k := range c.Knots {
-			first[1+k] = curveScale
-		}
-	}
-	return scales
-}
-
-// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features are
-// centred. Indicators are not, so that they stay sparse; the intercept makes up for it.
-func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
-	scale := slices.Repeat([]float64{1}, r.width)
-	if unitVariance {
-		scale = r.auxScales()
-	}
-	indptr, indices, values := []int{0}, []int32{}, []float64{}
-	features := make([]float64, r.width)
-	for i := range r.all {
-		r.auxTo(features, i)
-		for f, v := range features {
-			if v != 0 {
-				indices, values = append(indices, int32(f)), append(values, v/scale[f])
-			}
-		}
-		indptr = append(indptr, len(indices))
-	}
-	x, err := matrix.NewCSR(len(r.all), r.width, indptr, indices, values)
-	return x, scale, err
 }
 
 // coefficients are what a head's fit returns.
@@ -499,8 +339,8 @@ func (c *columns) take(t *text) {
 	}
 }
 
-// styleFactor multiplies the penalty of words that are no finding, so that a model leans on what happened and not on how
-// somebody writes. With 5 their sum is among the three largest parts of explanations in 2.7 % of the places on two
+// styleFactor multiplies the penalty of words that are no finding, so that a model leans on what happened and not on
+// how somebody writes. With 5 their sum is among the three largest parts of explanations in 2.7 % of the places on two
 // public sets.
 const styleFactor = 5
 

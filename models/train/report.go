@@ -233,8 +233,8 @@ func Groupings(d *Data) []gate.Grouping {
 // unanswered is the level of the notes that lack an auxiliary value.
 const unanswered = "missing"
 
-// shownGroupings returns Groupings with a subgroup of the notes that lack each auxiliary value, which a report shows and
-// the gate does not judge by.
+// shownGroupings returns Groupings with a subgroup of the notes that lack each auxiliary value, which a report shows
+// and the gate does not judge by.
 func shownGroupings(d *Data) []gate.Grouping {
 	out := Groupings(d)
 	for i, a := range d.Aux {

@@ -102,7 +102,8 @@ type Settings struct {
 	Alpha float64 `json:"alpha"` // mixes the penalty of the head: 1 is the lasso, 0 ridge
 	// Standardize lets the penalty act on features of unit variance, as R's glmnet does. Without it terms and
 	// topic scores are penalized as they are, and auxiliary features by their own scales. For smf-w and smf-h it
-	// centres terms and gives them equal variance before they are factorized, by the statistics of the notes trained on.
+	// centres terms and gives them equal variance before they are factorized, by the statistics of the notes trained
+	// on.
 	Standardize bool `json:"standardize"`
 	FreeAux     bool `json:"free_aux"` // leaves auxiliary features unpenalized
 	OneSE       bool `json:"one_se"`   // takes the largest λ within one standard error of the best, a simpler model
@@ -230,8 +231,8 @@ func (s *Settings) ranks() []int {
 }
 
 // nGrams returns the longest phrase that is a term, unless choose takes single words. Where words are features, pairs
-// lower the log loss of held-out notes (.3893 to .3869 on one set of reports, .2473 to .2460 on another); topics have no
-// use for them.
+// lower the log loss of held-out notes (.3893 to .3869 on one set of reports, .2473 to .2460 on another); topics have
+// no use for them.
 func (s *Settings) nGrams() int {
 	switch {
 	case s.Text.NGrams > 0:

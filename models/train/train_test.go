@@ -84,8 +84,8 @@ func notesOf(from, to int) (rows []Row, truth []float64, err error) {
 	return rows, truth, nil
 }
 
-// small are settings that train in a moment, on single words without concepts: compiling their table takes longer than the
-// rest of a small fit. TestScorerIsTheHead has concepts.
+// small are settings that train in a moment, on single words without concepts: compiling their table takes longer than
+// the rest of a small fit. TestScorerIsTheHead has concepts.
 func small() Settings {
 	s := Default()
 	s.Rank, s.Folds, s.MinDocuments, s.MinEvents, s.Text.MinDF, s.Text.NGrams = 5, 3, 80, minClass, 3, 1

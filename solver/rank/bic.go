@@ -9,8 +9,8 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// RunSettings controls SquaredResiduals and Stabilities. Zero values mean the defaults that the fields name. Seed is the seed of
-// the first run of each candidate and larger by 1 in each further run.
+// RunSettings controls SquaredResiduals and Stabilities. Zero values mean the defaults that the fields name. Seed is
+// the seed of the first run of each candidate and larger by 1 in each further run.
 type RunSettings struct {
 	Jobs
 	// Factors are the candidates.

@@ -18,8 +18,8 @@ import (
 // Fit factorizes an n×p matrix with this number of factors and seed of the start. It must be safe for concurrent use.
 type Fit func(ctx context.Context, x mat.Matrix, factors int, seed uint64) (topics, scores *mat.Dense, err error)
 
-// BiCrossSettings controls BiCrossValidate. Zero values mean the defaults that the fields name. Seed is the seed of the groups and
-// of every fit.
+// BiCrossSettings controls BiCrossValidate. Zero values mean the defaults that the fields name. Seed is the seed of the
+// groups and of every fit.
 type BiCrossSettings struct {
 	Jobs
 	// Factors are the candidates.

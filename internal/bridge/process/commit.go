@@ -72,8 +72,8 @@ func (c *committer) locked(f func()) {
 	f()
 }
 
-// join calls f, one call at a time, and queues the events that it returns, with dead letters. It returns nil if too much
-// waits already: f was not called then.
+// join calls f, one call at a time, and queues the events that it returns, with dead letters. It returns nil if too
+// much waits already: f was not called then.
 func (c *committer) join(f func() []bridge.Event, letters ...*letter) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()

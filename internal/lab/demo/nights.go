@@ -88,9 +88,9 @@ type Nights struct {
 	Seconds  float64        `json:"seconds"`
 }
 
-// RunNights simulates o.Nights days of a hospital in one process: notes and outcomes go through the embedded broker, two
-// scorers answer, and every night a retraining reads both topics. At the end the last change is rolled back. An error of
-// onNight, called after each night, ends the run. The result is nil if ctx ended before.
+// RunNights simulates o.Nights days of a hospital in one process: notes and outcomes go through the embedded broker,
+// two scorers answer, and every night a retraining reads both topics. At the end the last change is rolled back. An
+// error of onNight, called after each night, ends the run. The result is nil if ctx ended before.
 func RunNights(ctx context.Context, o Options, onNight func(*Night) error) (_ *Nights, err error) {
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "wardcast-demo-")

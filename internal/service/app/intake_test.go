@@ -14,8 +14,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// TestInputThatCannotBe: the stream, the API and predict give such notes the same answer, name each field, and count it without
-// its value.
+// TestInputThatCannotBe: the stream, the API and predict give such notes the same answer, name each field, and count it
+// without its value.
 func TestInputThatCannotBe(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -50,7 +50,8 @@ func TestReloadPauses(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		go s.reload(ctx, 5*time.Second)
-		// looks waits, behind a hint if it is to come at once, and compares the seconds at which the store was looked at.
+		// looks waits, behind a hint if it is to come at once, and compares the seconds at which the store was looked
+		// at.
 		looks := func(what string, hinted bool, wait time.Duration, want ...int) {
 			t.Helper()
 			f.mu.Lock()

@@ -99,8 +99,8 @@ const sampled = `(async clicks => {
 	return [...wrong].join("; ") + "|" + (frames > 100);
 })`
 
-// TestWrongPatientPages: at no frame does a page name one patient in its list and another in its explanation; while one is
-// loaded there is none; a failure says so; and who has left the list is said to have left.
+// TestWrongPatientPages: at no frame does a page name one patient in its list and another in its explanation; while one
+// is loaded there is none; a failure says so; and who has left the list is said to have left.
 func TestWrongPatientPages(t *testing.T) {
 	s := newSite(t)
 	_, b := s.waiting()

@@ -305,7 +305,8 @@ func TestNewFits(t *testing.T) {
 	}
 }
 
-// TestDamagedFit: without a sound fit the bed demand rests on no history, and that is reported until there is a sound one.
+// TestDamagedFit: without a sound fit the bed demand rests on no history, and that is reported until there is a sound
+// one.
 func TestDamagedFit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

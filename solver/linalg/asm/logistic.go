@@ -23,7 +23,8 @@ const (
 	split = 0.41421356237309503
 )
 
-// logCoefficients are the coefficients of (log(1+f) − 2s)/s in s² with s = f/(2+f), |s| ≤ 0.1716, error 2⁻⁵⁸·⁴⁵: fdlibm, e_log.c.
+// logCoefficients are the coefficients of (log(1+f) − 2s)/s in s² with s = f/(2+f), |s| ≤ 0.1716, error 2⁻⁵⁸·⁴⁵:
+// fdlibm, e_log.c.
 var logCoefficients = []float64{
 	6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
 	1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01,

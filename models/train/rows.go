@@ -1,0 +1,174 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/models/rounds"
+	"github.com/wardcast/wardcast/solver/matrix"
+	"github.com/wardcast/wardcast/textproc"
+)
+
+// rows holds the data in the form that the stages take.
+type rows struct {
+	all      []Row
+	y        []bool
+	classes  []int // of each row: an index into names, or 1 for admission
+	names    []string
+	latest   time.Time // of Data
+	pooled   bool      // the rows are those of all complaints
+	aux      []Aux
+	beds     []bool   // which of names count as admitted
+	patients []string // of the rows, as far as they are known
+	docs     []textproc.Document
+	columns  []bundle.AuxColumn
+	values   [][]msg.Value // by auxiliary column, then row
+	width    int           // number of auxiliary features
+	rounds   *rounds.Coordinator
+}
+
+// bareRows has no auxiliary values.
+func bareRows(d Data) *rows {
+	all := d.Rows
+	r := &rows{
+		all: all, y: labels(all), names: d.Classes, latest: d.Latest, pooled: d.Pooled, beds: d.Admission, classes: d.labels(),
+		patients: patients(all), aux: d.Aux,
+	}
+	if d.Pooled {
+		r.rounds = d.Rounds
+	}
+	for i := range all {
+		r.docs = append(r.docs, textproc.Document{Patient: r.patients[i], Text: all[i].Text})
+	}
+	return r
+}
+
+// newRows has the auxiliary values, in columns that it learns from them.
+func newRows(d Data, minPatients int) *rows {
+	r := bareRows(d)
+	all := r.all
+	add := func(name string, kind bundle.AuxKind, leastLevels int, value func(Row) msg.Value) {
+		values := lists.Map(all, value)
+		column := classifier.NewAuxColumn(classifier.AuxValues{
+			Name: name, Kind: kind, Values: values, Patients: r.patients, MinPatients: minPatients,
+		})
+		if len(column.Levels) < leastLevels {
+			return
+		}
+		r.columns, r.values, r.width = append(r.columns, column), append(r.values, values), r.width+len(column.Mean)
+	}
+	for a, aux := range d.Aux {
+		add(aux.Name, aux.Kind, 0, func(r Row) msg.Value { return r.Aux[a] })
+	}
+	if d.Pooled {
+		add(bundle.ComplaintColumn, bundle.Categorical, 2,
+			func(r Row) msg.Value { return classifier.Complaint(r.Complaint) })
+	}
+	return r
+}
+
+func (r *rows) texts() []string {
+	return lists.Map(r.docs, func(d textproc.Document) string { return d.Text })
+}
+
+// labels returns the class of each row; for yes and no, admission is 1.
+func (d *Data) labels() []int {
+	out := make([]int, len(d.Rows))
+	for i, r := range d.Rows {
+		switch {
+		case d.Classes != nil:
+			out[i] = r.Class
+		case r.Positive:
+			out[i] = 1
+		}
+	}
+	return out
+}
+
+func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
+
+// patients returns who each row is about: the patient, else the visit, else somebody of its own.
+func patients(all []Row) []string {
+	out := make([]string, len(all))
+	for i, r := range all {
+		switch {
+		case r.Patient != "":
+			out[i] = "patient " + r.Patient
+		case r.Visit != "":
+			out[i] = "visit " + r.Visit
+		default:
+			out[i] = fmt.Sprintf("row %d", i)
+		}
+	}
+	return out
+}
+
+// featuresTo stores the auxiliary features of row i as the scorer has them, centred.
+func (r *rows) featuresTo(dst []float64, i int) {
+	for c := range r.columns {
+		width := len(r.columns[c].Mean)
+		classifier.FeaturesTo(dst[:width], &r.columns[c], r.values[c][i])
+		dst = dst[width:]
+	}
+}
+
+// Divisors of the features of a number before they are penalized like terms: the straight line is divided by lineScale
+// root mean squares, and the curve that bends it by curveScale. A number of unit variance would be penalized far less
+// than a word, which few notes have.
+const (
+	lineScale  = 4
+	curveScale = 3
+)
+
+// auxScales returns the divisor of each feature. It is 1 for indicators, which are penalized like terms: unit variance
+// would penalize a rare level less than a common one.
+func (r *rows) auxScales() []float64 {
+	scales := make([]float64, 0, r.width)
+	for i := range r.columns {
+		c, of := &r.columns[i], slices.Repeat([]float64{1}, len(r.columns[i].Mean))
+		if scales = append(scales, of...); c.Kind != bundle.Numeric {
+			continue
+		}
+		var squares float64
+		for _, v := range r.values[i] {
+			classifier.FeaturesTo(of, c, v)
+			squares += of[0] * of[0]
+		}
+		first := scales[len(scales)-len(of):]
+		if squares > 0 {
+			first[0] = lineScale * math.Sqrt(squares/float64(len(r.all)))
+		}
+		for k := range c.Knots {
+			first[1+k] = curveScale
+		}
+	}
+	return scales
+}
+
+// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features are
+// centred. Indicators are not, so that they stay sparse; the intercept makes up for it.
+func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
+	scale := slices.Repeat([]float64{1}, r.width)
+	if unitVariance {
+		scale = r.auxScales()
+	}
+	indptr, indices, values := []int{0}, []int32{}, []float64{}
+	features := make([]float64, r.width)
+	for i := range r.all {
+		r.auxTo(features, i)
+		for f, v := range features {
+			if v != 0 {
+				indices, values = append(indices, int32(f)), append(values, v/scale[f])
+			}
+		}
+		indptr = append(indptr, len(indices))
+	}
+	x, err := matrix.NewCSR(len(r.all), r.width, indptr, indices, values)
+	return x, scale, err
+}
