@@ -284,8 +284,9 @@ func doubtNext(t *Transformer, s *scope, i int) {
 }
 
 func doubtBoth(t *Transformer, s *scope, i int) {
-	if i > 1 && t.kindAt(i-1) == aWord && (t.isKind(i-2, "mechanism") || i > 2 && t.isKind(i-3, "mechanism")) {
-		return // rta car vs lorry
+	near := func(k int) bool { return t.isKind(i+k, "mechanism") }
+	if i > 0 && t.kindAt(i-1) == aWord && (near(-2) || near(-3) || near(1)) {
+		return // rta car vs lorry, skateboard vs car crash
 	}
 	t.backward(i, Uncertain, false)
 	s.uncertain = true

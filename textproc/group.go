@@ -60,12 +60,14 @@ func (t *Transformer) gather() {
 	slices.Reverse(t.groups)
 	t.join((*Transformer).listed)
 	t.join((*Transformer).of)
+	t.join((*Transformer).by)
 	t.join(func(t *Transformer, p, q group) bool { return t.links(p, q, linking) })
 	t.join(func(t *Transformer, p, q group) bool { return !p.bare && q.places && t.links(p, q, unnamed) })
 	t.join(func(t *Transformer, p, q group) bool { return p.places && !p.bare && !q.bare && t.links(p, q, unnamed) })
 	t.join((*Transformer).says)
-	for _, marks := range []string{",&-/@+\"", ",&-/@+\"*();"} {
-		t.join(func(t *Transformer, p, q group) bool { return p.isPlace() != q.isPlace() && t.near(p, q, marks) })
+	t.groups = slices.DeleteFunc(t.groups, func(p group) bool { return p.bare })
+	for _, marks := range []string{",&-/@+\"", ",&-/@+\"*();[]"} {
+		t.join(func(t *Transformer, p, q group) bool { return (p.isPlace() || q.isPlace()) && t.near(p, q, marks) })
 	}
 }
 
@@ -76,21 +78,32 @@ func (p group) isPlace() bool { return p.places && !p.bare }
 func (t *Transformer) join(pass func(t *Transformer, p, q group) bool) {
 	kept := t.groups[:0]
 	for _, q := range t.groups {
-		if last := len(kept) - 1; last >= 0 && t.fit(kept[last], q) && (!q.closed || kept[last].bare) &&
-			pass(t, kept[last], q) {
-			kept[last] = kept[last].with(q)
-		} else {
-			kept = append(kept, q)
+		if last := len(kept) - 1; last >= 0 && t.fit(kept[last], q) && pass(t, kept[last], q) {
+			place := kept[last].isPlace() && !q.finding && t.of(kept[last], q) // site of injection
+			if !q.closed || kept[last].bare || place {
+				kept[last] = kept[last].with(q)
+				kept[last].places, kept[last].closed = kept[last].places || place, kept[last].closed && !place
+				continue
+			}
 		}
+		kept = append(kept, q)
 	}
 	t.groups = kept
 }
 
 // fit reports whether q may join p, the group before it.
 func (t *Transformer) fit(p, q group) bool {
-	return !p.alone && !p.closed && !q.alone && !(p.finding && q.finding) && p.words+q.words <= groupWords &&
-		t.mentions[p.head].status == t.mentions[q.head].status &&
+	open := !p.closed || q.isPlace() && t.links(p, q, linking) // vax in left arm
+	return !p.alone && open && !q.alone && !(p.finding && q.finding) && p.words+q.words <= groupWords &&
+		t.hasStatus(p, q) &&
 		(q.places || t.mentions[q.to-1].end-t.mentions[p.from].start <= groupBytes)
+}
+
+// hasStatus reports whether q has the status of p, or is its place: poss palsy on left side of face.
+func (t *Transformer) hasStatus(p, q group) bool {
+	status := t.mentions[p.head].status
+	return status == t.mentions[q.head].status || status != Negated && q.isPlace() && !p.isPlace() &&
+		t.links(p, q, unnamed)
 }
 
 func (p group) with(q group) group {
@@ -114,13 +127,19 @@ func (t *Transformer) touch(p, q group) bool {
 		switch {
 		case (t.isMark(i, '-') || t.isMark(i, '/')) && t.lex[i].glued && t.lex[i+1].glued:
 			i++
-		case t.isNumber(i) && t.is(i+1, "st", "nd", "rd", "th") && t.lex[i+1].glued:
+		case t.isOrdinal(i):
 			i += 2
+		case t.isMark(i, '.') && t.lex[i-1].word != nil && t.lex[i-1].word.standing == beside: // lt. knee
+			i++
 		default:
 			return false
 		}
 	}
 	return i == end
+}
+
+func (t *Transformer) isOrdinal(i int) bool {
+	return t.isNumber(i) && t.is(i+1, "st", "nd", "rd", "th") && t.lex[i+1].glued
 }
 
 // links reports whether up to four words that begin no clause stand between p and q, of at most the standing most.
@@ -148,11 +167,11 @@ func (t *Transformer) says(p, q group) bool {
 
 // near reports whether no more than a few words that are no finding and some marks stand between p and q.
 func (t *Transformer) near(p, q group, marks string) bool {
-	const farthest = 5
+	const farthest = 10
 	from, end := t.between(p, q)
 	for i := from; i < end; i++ {
 		if w := t.lex[i].word; t.lex[i].kind == mark && strings.IndexByte(marks, t.lex[i].c) < 0 ||
-			t.lex[i].kind == letters && (w == nil || w.standing < beside) {
+			t.lex[i].kind == letters && (w == nil || w.standing < bare) && !t.isOrdinal(i-1) && !t.is(i, "x") {
 			return false
 		}
 	}
@@ -163,6 +182,12 @@ func (t *Transformer) near(p, q group, marks string) bool {
 func (t *Transformer) of(p, q group) bool {
 	i, _ := t.between(p, q)
 	return t.is(i, "of") && t.links(p, q, linking)
+}
+
+// by reports whether q is what did p: hit in head by another player's elbow.
+func (t *Transformer) by(p, q group) bool {
+	i, _ := t.between(p, q)
+	return t.is(i, "by") && t.links(p, q, unnamed)
 }
 
 // listed reports whether p and q are a list of places or sides, or of what is there: upper & lower arms, head and neck

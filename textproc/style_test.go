@@ -70,6 +70,16 @@ func TestPartsArePhrases(t *testing.T) {
 		"referred to er; walked in er":         "referred 1, er 1, walked 1, er 1",
 		"primary md said jumped; taken to er":  "primary md 2, jumped 1, taken to er 2, other 1",
 		"red hot dry itchy sore tight neck":    "red 1, hot dry itchy sore tight neck 6",
+		"hit in head by another wrestlers hip": "hit in head by another wrestlers hip 3",
+		"cut lt. knee; bump in genital area":   "cut lt. knee 3, bump in genital area 3",
+		"site of inject became red":            "site of inject became red 4",
+		"rash 2 x 4 cm on the left arm":        "rash 2 x 4 cm on the left arm 4",
+		"joint pain (severe) below elbow":      "joint pain (severe) below elbow 4",
+		"possible palsy on right side of face": "palsy on right side of face (possible) 3",
+		"site (right thigh) had a knot":        "site (right thigh) had a knot 4",
+		"vax in left arm; cough":               "vax in left arm 3, cough 1",
+		"injured 3rd, 4th, & 5th fingers":      "injured 3rd, 4th, & 5th fingers 2",
+		"helping move some boxes; mod":         "move some boxes 2, other 2",
 	} {
 		checkParts(t, text, want)
 	}
