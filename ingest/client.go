@@ -279,6 +279,20 @@ func (c *Client) existing(ctx context.Context, names ...string) (counts map[stri
 	return counts, err
 }
 
+// found returns the number of partitions of a topic as existing does, and asks again until the brokers answer.
+func (c *Client) found(ctx context.Context, topic string, log *slog.Logger) (int, error) {
+	for attempt := 0; ; attempt++ {
+		counts, err := c.existing(ctx, topic)
+		_, missing := errors.AsType[*MissingTopicsError](err)
+		if _, forbidden := errors.AsType[*DeniedError](err); err == nil || missing || forbidden {
+			return counts[topic], err
+		}
+		if err := again(ctx, attempt, err, log, "cannot find the partitions of a topic"); err != nil {
+			return 0, err
+		}
+	}
+}
+
 // partitions returns the number of partitions of each topic that exists, according to the transport.
 func (c *Client) partitions(ctx context.Context, names ...string) (map[string]int, error) {
 	m, err := c.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: names})

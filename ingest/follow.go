@@ -35,13 +35,13 @@ type Follow struct {
 // ends; then it returns nil. The calls do not overlap. The record is valid until each returns.
 //
 // It returns a *MissingTopicsError if the topic does not exist at the beginning, a *DeniedError once the user may not
-// read it, and an error, also logged, if each panics. A request that fails later is retried until it succeeds. If
+// read it, and an error, also logged, if each panics. Any other request that fails is retried until it succeeds. If
 // records were deleted before they were read, or the topic was recreated, reading continues with the oldest record, so
 // records may repeat. Unreadable records are skipped as in a Replay. Memory is one response of at most 256 KiB (or one
 // larger batch) for each partition, and one record.
 func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error {
 	f.Logger = cmp.Or(f.Logger, slog.New(slog.DiscardHandler))
-	if err := c.CheckTopics(ctx, f.Topic); err != nil && ctx.Err() == nil {
+	if _, err := c.found(ctx, f.Topic, f.Logger); err != nil && ctx.Err() == nil {
 		return err
 	}
 	run := &follow{Follow: f, client: c, each: each}

@@ -188,6 +188,7 @@ func TestFollowKeepsItsRate(t *testing.T) {
 func TestFollowSurvivesFaults(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
+	c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Err: kerr.LeaderNotAvailable, Count: 3}) // at the beginning
 	w := c.follow(ingest.Follow{})
 	for _, key := range []kmsg.Key{kmsg.Fetch, kmsg.ListOffsets} {
 		c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: kerr.NotLeaderForPartition, Count: 8})

@@ -78,15 +78,15 @@ func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error)
 	return run.Replayed, nil
 }
 
-// Ends returns the offset after the last record of each partition. Like a replay, it retries a failing request for
-// about 20 seconds.
+// Ends returns the offset after the last record of each partition. It waits for brokers that do not answer, and retries
+// other failing requests for about 20 seconds, as a replay does.
 func (c *Client) Ends(ctx context.Context, topic string, log *slog.Logger) ([]int64, error) {
-	counts, err := c.existing(ctx, topic)
+	count, err := c.found(ctx, topic, log)
 	if err != nil {
 		return nil, err
 	}
 	run := &replay{Replay: Replay{Topic: topic, Logger: log}, client: c}
-	ends := make([]int64, counts[topic])
+	ends := make([]int64, count)
 	for i := range ends {
 		part := replayPart{id: i}
 		if err := run.retry(ctx, &part, "cannot find where a partition ends", run.bounds); err != nil {

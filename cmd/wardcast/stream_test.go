@@ -69,7 +69,6 @@ func TestServeErrors(t *testing.T) {
 			config(broker, store, ""), nil,
 			[]string{"triage.notes", "triage.predictions", "triage.notes.dlq", "not exist"},
 		},
-		"no models":      {config(broker, t.TempDir()+"/models", ""), nil, []string{"no champion", "wardcast train"}},
 		"open to others": {config(broker, store, "0.0.0.0:8080"), nil, []string{"0.0.0.0:8080", "--insecure"}},
 		"port taken":     {config(other, store, other), []string{"--create-topics"}, []string{"http.listen: ", other}},
 		"broker's port taken": {

@@ -206,7 +206,6 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	if err != nil {
 		return err
 	}
-	warnRidge(d.Log, &s)
 	store, err := blobstore.Open(ctx, c.ModelDir)
 	if err != nil {
 		return err
@@ -220,6 +219,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	if err := gatekeeper.Begin(ctx); err != nil {
 		return err
 	}
+	warnRidge(d.Log, &s)
 	bar := cli.NewProgress(d, "training")
 	data.HoldLatest()
 	trained, err := train.Train(ctx, data, s, train.Job{

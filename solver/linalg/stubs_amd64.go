@@ -11,8 +11,8 @@ package linalg
 //go:noescape
 func productAVX512(rows int, vectors int, m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
 
-// sparseAVX512 stores X·D in dst for the given number ≥ 1 of rows of X and of 1 to 10 vectors, of the last the given
-// lanes. indptr points at the start of the first row; indices and values at the entries of the whole matrix.
+// sparseAVX512 stores X·D in dst for the given number ≥ 1 of rows of X and of 1 to 10 vectors, of the last the given lanes.
+// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
 //
 //go:noescape
 func sparseAVX512(vectors int, rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
@@ -22,14 +22,14 @@ func sparseAVX512(vectors int, rows int, indptr *int, indices *int32, values *fl
 //go:noescape
 func logisticAVX512(n int, dst *float64, m *float64) (softplus float64)
 
-// boxAVX512 makes the given number ≥ 1 of rounds of coordinate descent on 1, 2, 4 … vectors, at most the lanes of one,
-// of each of k ≥ 1 rows of X, for those of C. gram is k×k without gaps.
+// boxAVX512 makes the given number ≥ 1 of rounds of coordinate descent on 1, 2, 4 … vectors, at most the lanes of one, of
+// each of k ≥ 1 rows of X, for those of C. gram is k×k without gaps.
 //
 //go:noescape
 func boxAVX512(vectors int, k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
 
-// surrogateAVX512 makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ),
-// 1/ρ and the range.
+// surrogateAVX512 makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ), 1/ρ and
+// the range.
 //
 //go:noescape
 func surrogateAVX512(n int, answers *float64, fit *float64, multipliers *float64, constants *float64) (squared float64)
@@ -41,8 +41,8 @@ func surrogateAVX512(n int, answers *float64, fit *float64, multipliers *float64
 //go:noescape
 func productAVX2(rows int, vectors int, m int, k int, a *float64, aRow int, aCol int, b *float64, bRow int, c *float64, cRow int, lanes int, add bool)
 
-// sparseAVX2 stores X·D in dst for the given number ≥ 1 of rows of X and of 1 to 10 vectors, of the last the given
-// lanes. indptr points at the start of the first row; indices and values at the entries of the whole matrix.
+// sparseAVX2 stores X·D in dst for the given number ≥ 1 of rows of X and of 1 to 10 vectors, of the last the given lanes.
+// indptr points at the start of the first row; indices and values at the entries of the whole matrix.
 //
 //go:noescape
 func sparseAVX2(vectors int, rows int, indptr *int, indices *int32, values *float64, d *float64, dRow int, dst *float64, dstRow int, lanes int)
@@ -58,8 +58,8 @@ func logisticAVX2(n int, dst *float64, m *float64) (softplus float64)
 //go:noescape
 func boxAVX2(vectors int, k int, rounds int, x *float64, c *float64, row int, gram *float64, inverse *float64, upper float64)
 
-// surrogateAVX2 makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ), 1/ρ
-// and the range.
+// surrogateAVX2 makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ), 1/ρ and
+// the range.
 //
 //go:noescape
 func surrogateAVX2(n int, answers *float64, fit *float64, multipliers *float64, constants *float64) (squared float64)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,7 +37,7 @@ func (p *Program) Main(m *testing.M) int {
 	}
 	dir, err := os.MkdirTemp("", p.Name+"-test-")
 	if err == nil {
-		err = os.Setenv("TMPDIR", dir)
+		err = errors.Join(os.Setenv("TMPDIR", dir), os.Setenv(asProgram, "1")) // also for what a command starts
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -59,7 +60,7 @@ func (p *Program) Command(ctx context.Context, t *testing.T, args ...string) *ex
 		t.Fatal(err)
 	}
 	c := exec.CommandContext(ctx, binary, args...)
-	c.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+t.TempDir()) // a killed process may leave files there
+	c.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // a killed process may leave files there
 	return c
 }
 
