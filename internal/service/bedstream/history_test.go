@@ -55,16 +55,25 @@ func TestHistory(t *testing.T) {
 		}
 		return h
 	}
-	ingesttest.Await(t, "all outcomes", func() bool {
-		h, n := history(beds.All), 0
-		for i := range h.Points {
-			if h.Points[i].Actual != nil {
-				n += *h.Points[i].Actual
+	wards := map[string]int{"MED": 0, "SURG": 1}
+	came := func(name string, from time.Time) (n int) { // within four hours
+		for visit, decided := range admitted {
+			ward, named := wards[name]
+			if decided.After(from) && !decided.After(from.Add(4*time.Hour)) && (!named || visit%3 == ward) {
+				n++
 			}
 		}
-		return n > 50
+		return n
+	}
+	ingesttest.Await(t, "all outcomes", func() bool {
+		told, of := 0, 0
+		for _, p := range history(beds.All).Points {
+			if p.Actual != nil {
+				told, of = told+*p.Actual, of+came(beds.All, p.At)
+			}
+		}
+		return told == of && told > 0
 	})
-	wards := map[string]int{"MED": 0, "SURG": 1}
 	all := history("")
 	if n := len(all.Points); n < 3*27 || n > 3*30 {
 		t.Errorf("%d points of seven days", n)
@@ -74,17 +83,10 @@ func TestHistory(t *testing.T) {
 		if i >= 3 && p.At.Sub(all.Points[i-3].At) != 6*time.Hour || p.Window != "4h" {
 			t.Errorf("point %d is %+v", i, p)
 		}
-		over := p.At.Add(4 * time.Hour)
-		if over.After(now) {
+		if p.At.Add(4 * time.Hour).After(now) {
 			continue
 		}
-		want := 0
-		for visit, decided := range admitted {
-			ward, named := wards[p.Ward]
-			if decided.After(p.At) && !decided.After(over) && (!named || visit%3 == ward) {
-				want++
-			}
-		}
+		want := came(p.Ward, p.At)
 		then := r.all(httpapi.DemandQuery{At: p.At, Window: 4 * time.Hour, Waiting: true, Coming: true, Ward: beds.All})
 		switch {
 		case p.Actual == nil || *p.Actual != want:
