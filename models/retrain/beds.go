@@ -129,22 +129,15 @@ func (j *Job) history(past *Past, aux []train.Aux, rows []train.Row, trained *tr
 	return h, nil
 }
 
-// leastNamed is how many patients a ward has that a fit names, unless it is configured.
-const leastNamed = 10
-
-// wards returns the wards that a fit may name.
+// wards returns the wards that a fit may name: those that are configured, and those of enough patients.
 func (j *Job) wards(past *Past, rows []train.Row) map[string]bool {
-	named, people := map[string]bool{}, map[string]map[string]bool{}
+	wards := beds.Tally{}
+	for i := range rows {
+		wards.Add(past.Decisions[i].Ward, cmp.Or(rows[i].Patient, rows[i].Visit))
+	}
+	named := wards.Many()
 	for ward := range j.Beds.Available {
 		named[ward] = true
-	}
-	for i := range rows {
-		ward := past.Decisions[i].Ward
-		if people[ward] == nil {
-			people[ward] = map[string]bool{}
-		}
-		people[ward][cmp.Or(rows[i].Patient, rows[i].Visit)] = true
-		named[ward] = named[ward] || len(people[ward]) >= leastNamed
 	}
 	return named
 }

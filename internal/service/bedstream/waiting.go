@@ -21,7 +21,6 @@ const (
 	listPatience = 3 * time.Second        // how long a request waits, after a start, until the list is whole
 	listedFor    = 500 * time.Millisecond // that a list is the answer: it is made once for all callers
 	namedFor     = 15 * time.Second       // the same of the values that filters name
-	leastNamed   = 10                     // patients with a value that is named
 )
 
 // listing keeps the latest list.
@@ -126,15 +125,15 @@ func (d *Demand) waitlist(at time.Time) *waitlist.List {
 func (d *Demand) names(patients []*waitlist.Patient, f *fitted) waitlist.Names {
 	l := &d.listing
 	if now := d.Now(); now.Sub(l.named) >= namedFor || now.Before(l.named) {
-		complaints, sites, wards := tally{}, tally{}, tally{}
-		d.pool.Complaints(func(visit, complaint string) { complaints.add(complaint, d.details.person(visit)) })
-		d.pool.Wards(func(visit, ward string) { wards.add(ward, d.details.person(visit)) })
+		complaints, sites, wards := beds.Tally{}, beds.Tally{}, beds.Tally{}
+		d.pool.Complaints(func(visit, complaint string) { complaints.Add(complaint, d.details.person(visit)) })
+		d.pool.Wards(func(visit, ward string) { wards.Add(ward, d.details.person(visit)) })
 		for visit, detail := range d.details.visits {
 			if detail.note != nil {
-				sites.add(detail.note.Site, d.details.person(visit))
+				sites.Add(detail.note.Site, d.details.person(visit))
 			}
 		}
-		l.complaints, l.sites, l.wards, l.named = complaints.many(), sites.many(), wards.many(), now
+		l.complaints, l.sites, l.wards, l.named = complaints.Many(), sites.Many(), wards.Many(), now
 	}
 	return waitlist.Names{
 		Sites: named(patients, func(p *waitlist.Patient) string { return p.Site },
@@ -144,7 +143,7 @@ func (d *Demand) names(patients []*waitlist.Patient, f *fitted) waitlist.Names {
 		Wards: named(patients, func(p *waitlist.Patient) string { return p.Ward },
 			func(ward string) bool {
 				_, configured := d.Beds[ward]
-				return configured || l.wards[ward] || f == d.fits.stored && f.Fit().Wards.Count(ward) >= leastNamed
+				return configured || l.wards[ward] || f == d.fits.stored && f.Fit().Wards.Count(ward) >= beds.LeastNamed
 			}),
 	}
 }
@@ -161,29 +160,4 @@ func named(patients []*waitlist.Patient, of func(*waitlist.Patient) string, may 
 	}
 	maps.DeleteFunc(all, func(_ string, named bool) bool { return !named })
 	return slices.Sorted(maps.Keys(all))
-}
-
-// tally counts the patients of each value, up to leastNamed.
-type tally map[string]map[string]bool
-
-func (t tally) add(value, person string) {
-	people := t[value]
-	if people == nil {
-		people = map[string]bool{}
-		t[value] = people
-	}
-	if len(people) < leastNamed {
-		people[person] = true
-	}
-}
-
-// many returns the values of enough patients.
-func (t tally) many() map[string]bool {
-	all := map[string]bool{}
-	for value, people := range t {
-		if value != "" && len(people) >= leastNamed {
-			all[value] = true
-		}
-	}
-	return all
 }
