@@ -33,23 +33,36 @@ type exactState struct {
 
 	polar linalg.Polar
 
-	extrapolate   bool
-	weight, bound float64
+	extrapolate bool
+	extrapolation
 }
+
+// extrapolation is the weight of the last step, and what bounds it.
+type extrapolation struct{ weight, bound float64 }
+
+var startExtrapolation = extrapolation{startWeight, 1}
+
+// grown returns the weight after a step that is taken.
+func (e *extrapolation) grown() float64 { return min(e.bound, weightGrowth*e.weight) }
+
+// take follows from a step that is taken.
+func (e *extrapolation) take() { e.weight, e.bound = e.grown(), min(1, boundGrowth*e.bound) }
+
+// reject follows from one that is not.
+func (e *extrapolation) reject() { e.weight, e.bound = e.weight/weightDecay, e.weight }
 
 func newExactState(x matrix.Operator, topics *mat.Dense, extrapolate bool) *exactState {
 	it, projected := newIterate(x, topics)
 	return &exactState{
-		iterate:     it,
-		projected:   projected,
-		before:      mat.DenseCopyOf(projected),
-		next:        linalg.NewLike(it.scores),
-		nextTopics:  linalg.NewLike(topics),
-		cross:       linalg.NewLike(topics),
-		polar:       linalg.Polar{Threads: linalg.ThreadsOf(x)},
-		extrapolate: extrapolate,
-		weight:      startWeight,
-		bound:       1,
+		iterate:       it,
+		projected:     projected,
+		before:        mat.DenseCopyOf(projected),
+		next:          linalg.NewLike(it.scores),
+		nextTopics:    linalg.NewLike(topics),
+		cross:         linalg.NewLike(topics),
+		polar:         linalg.Polar{Threads: linalg.ThreadsOf(x)},
+		extrapolate:   extrapolate,
+		extrapolation: startExtrapolation,
 	}
 }
 
@@ -57,12 +70,10 @@ func (s *exactState) Update() solver.Status {
 	if s.extrapolate {
 		extrapolatedPart(s.scores, s.projected, s.before, s.weight)
 		if s.step() == solver.NotTerminated {
-			s.weight = min(s.bound, weightGrowth*s.weight)
-			s.bound = min(1, boundGrowth*s.bound)
+			s.take()
 			return solver.NotTerminated
 		}
-		s.bound = s.weight
-		s.weight /= weightDecay
+		s.reject()
 	}
 	return s.step()
 }

@@ -25,18 +25,19 @@ type Summed interface {
 // The sums for a tried F′ are asked for together with those of the E that follows if F′ is accepted, so that an update
 // is one round, and three after a rejected step.
 type summedState struct {
-	x                        Summed
-	topics, next, ahead      *mat.Dense // F, F′, E
-	cross, nextCross         *mat.Dense // Xᵀ⟨XE⟩₊
-	objective, squared       float64
-	weight, bound, threshold float64
+	x                   Summed
+	topics, next, ahead *mat.Dense // F, F′, E
+	cross, nextCross    *mat.Dense // Xᵀ⟨XE⟩₊
+	objective, squared  float64
+	threshold           float64
 
 	polar linalg.Polar
+	extrapolation
 }
 
 func newSummedState(x Summed, topics *mat.Dense) *summedState {
 	s := &summedState{
-		x: x, topics: topics, squared: x.NormSquared(), weight: startWeight, bound: 1,
+		x: x, topics: topics, squared: x.NormSquared(), extrapolation: startExtrapolation,
 		next: linalg.NewLike(topics), ahead: linalg.NewLike(topics), cross: linalg.NewLike(topics),
 		nextCross: linalg.NewLike(topics),
 	}
@@ -55,18 +56,17 @@ func (s *summedState) Finish() (topics, scores *mat.Dense, objective float64) {
 }
 
 func (s *summedState) Update() solver.Status {
-	grown := min(s.bound, weightGrowth*s.weight)
-	status := s.step(grown)
-	if status == solver.NotTerminated {
-		s.weight, s.bound = grown, min(1, boundGrowth*s.bound)
-	}
-	if status != solver.Stationary {
+	switch status := s.step(s.grown()); status {
+	case solver.NotTerminated:
+		s.take()
+		return status
+	case solver.Stationary:
+		s.reject()
+		s.x.SumsTo(s.cross, nil, s.topics)
+		return s.step(s.weight)
+	default:
 		return status
 	}
-	s.bound = s.weight
-	s.weight /= weightDecay
-	s.x.SumsTo(s.cross, nil, s.topics)
-	return s.step(s.weight)
 }
 
 // step takes the exact step from cross, and with it the cross of the next E, which goes on by weight. It returns
