@@ -285,6 +285,19 @@ func (v *Vectorizer) LayWords(all []WordUse) *Words {
 	return out
 }
 
+// RowWith calls yield with the columns and values of the row of a note, and behind the terms with those of its words
+// unless words is nil.
+func (t *Transformer) RowWith(text string, words *Words, yield func(column int, value float64)) {
+	row := t.Row(text)
+	for e, j := range row.Columns {
+		yield(int(j), row.Values[e])
+	}
+	if words != nil {
+		terms := len(t.v.vocabulary)
+		t.WordRow(words, func(j int32, v float64) { yield(terms+int(j), v) })
+	}
+}
+
 // WordRow calls yield with the columns and values of the last note's words, in their order. A word that occurs twice is
 // yielded twice.
 func (t *Transformer) WordRow(words *Words, yield func(column int32, value float64)) {

@@ -146,15 +146,17 @@ func (m *message) rows(held *message, r *bufio.Reader, w io.Writer) error {
 		out.tensors["label"], out.tensors["fold"] = labels.tensors["label"], labels.tensors["fold"]
 	}
 	t, rows := v.Transformer(), &entries{starts: []float64{0}}
-	for i, n := range all {
-		row := t.Row(n.Text)
-		for e, j := range row.Columns {
-			if topical == nil || topical[j] != 0 {
-				rows.add(float64(j), row.Values[e])
-			}
+	add := func(j int, v float64) {
+		if topical == nil || topical[j] != 0 {
+			rows.add(float64(j), v)
 		}
+	}
+	if labels == nil {
+		words = nil
+	}
+	for i, n := range all {
+		t.RowWith(n.Text, words, add)
 		if labels != nil {
-			t.WordRow(words, func(j int32, v float64) { rows.add(float64(terms+int(j)), v) })
 			from, to := int(extra.starts[i]), int(extra.starts[i+1])
 			for e := from; e < to; e++ {
 				rows.add(float64(aux)+extra.columns[e], extra.values[e])

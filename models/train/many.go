@@ -223,8 +223,7 @@ func (b *base) read(ctx context.Context) error {
 // add reads every step-th note of [from, to).
 func (b *base) add(from, to, step int) {
 	t := b.vectorizer.Transformer()
-	terms := len(b.vectorizer.Vocabulary())
-	aux := terms
+	aux := len(b.vectorizer.Vocabulary())
 	if b.words != nil {
 		w, _ := b.words.Pieces().Dims()
 		aux += w
@@ -235,13 +234,7 @@ func (b *base) add(from, to, step int) {
 	}
 	auxEntry := func(f int, v float64) { entry(aux+f, v) }
 	for i := from; i < to; i += step {
-		row := t.Row(b.rows.docs[i].Text)
-		for e, j := range row.Columns {
-			entry(int(j), row.Values[e])
-		}
-		if b.words != nil {
-			t.WordRow(b.words, func(j int32, v float64) { entry(terms+int(j), v) })
-		}
+		t.RowWith(b.rows.docs[i].Text, b.words, entry)
 		b.eachAux(features, i, auxEntry)
 		b.starts = append(b.starts, len(b.columns))
 	}
