@@ -11,6 +11,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/storetest"
 )
 
 // fileCount returns how many files and folders there are below dir, at this moment.
@@ -50,7 +51,12 @@ func killRetrain(t *testing.T, kills int, rounds []string) {
 	took := time.Since(began)
 	store := models.OpenDir(dir)
 	random := rand.New(rand.NewPCG(1, uint64(len(rounds))))
-	generations, running := map[string]bool{checkServed(t, store, "before"): true}, 0
+	generations, running := map[string]bool{}, 0
+	serves := func(when string) {
+		g, _ := storetest.Served(t, store, when)
+		generations[g.Name] = true
+	}
+	serves("before")
 	for k := range kills {
 		p := start(t, flags...)
 		p.outlive(time.Duration(random.Int64N(int64(took)/(1+int64(k%2)))), func() bool { return false })
@@ -63,12 +69,12 @@ func killRetrain(t *testing.T, kills int, rounds []string) {
 			running++
 		}
 		p.kill()
-		generations[checkServed(t, store, fmt.Sprintf("kill %d", k+1))] = true
+		serves(fmt.Sprintf("kill %d", k+1))
 	}
 	if r := wardcast(t, "", flags...); r.Code != 0 && r.Code != cli.ExitRefused {
 		t.Errorf("exits %d in the end: %s", r.Code, r.Stderr)
 	}
-	generations[checkServed(t, store, "in the end")] = true
+	serves("in the end")
 	t.Logf("%d kills, %d of them of a running process, %d generations served, %.0f s", kills, running, len(generations),
 		time.Since(began).Seconds())
 }
@@ -97,22 +103,4 @@ func (r *running) runs() bool {
 	default:
 		return true
 	}
-}
-
-// checkServed fails unless the store verifies and all models that are served load. It returns their generation.
-func checkServed(t *testing.T, s *models.Store, when string) string {
-	t.Helper()
-	if found, err := s.Verify(t.Context(), nil); err != nil || len(found) > 0 {
-		t.Fatalf("%s: verify found %v, %v", when, found, err)
-	}
-	g, err := s.Champion(t.Context())
-	if err != nil {
-		t.Fatalf("%s: %v", when, err)
-	}
-	for model, version := range g.Versions() {
-		if _, err := s.Load(t.Context(), model, version); err != nil {
-			t.Fatalf("%s: %v", when, err)
-		}
-	}
-	return g.Name
 }

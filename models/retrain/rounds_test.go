@@ -8,11 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/retrain"
 	"github.com/wardcast/wardcast/models/rounds"
+	"github.com/wardcast/wardcast/models/storetest"
 	"github.com/wardcast/wardcast/models/train"
 )
 
@@ -29,25 +29,6 @@ func nightly(store *models.Store, source retrain.Source) *retrain.Job {
 		Source: source, Settings: retrain.Settings{AsOf: at(24 * 60)}, Fit: fit, Version: "test",
 		Gatekeeper: train.Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Force: true, Why: "a test"},
 	}
-}
-
-// served returns the models of the generation that is served.
-func served(t *testing.T, store *models.Store) (*models.Generation, map[string]*bundle.Bundle) {
-	t.Helper()
-	if found, err := store.Verify(t.Context(), nil); err != nil || len(found) > 0 {
-		t.Fatalf("verify found %v, %v", found, err)
-	}
-	g, err := store.Champion(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]*bundle.Bundle{}
-	for name, version := range g.Versions() {
-		if all[name], err = store.Load(t.Context(), name, version); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return g, all
 }
 
 // TestRounds: a night by rounds serves the models of a night without, but for the rounding of sums.
@@ -69,8 +50,8 @@ func TestRounds(t *testing.T) {
 			t.Fatalf("%+v, error %v", r, err)
 		}
 	}
-	one, first := served(t, whole)
-	two, second := served(t, parts)
+	one, first := storetest.Served(t, whole, "alone")
+	two, second := storetest.Served(t, parts, "by rounds")
 	if len(first) < 4 || len(first) != len(second) {
 		t.Fatalf("%d and %d models", len(first), len(second))
 	}

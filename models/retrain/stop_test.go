@@ -10,6 +10,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/retrain"
+	"github.com/wardcast/wardcast/models/storetest"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -107,7 +108,7 @@ func TestStoppedAtEveryCall(t *testing.T) {
 	if r, err := night.Run(t.Context()); err != nil || r.Promotion.Served == nil {
 		t.Fatalf("the first night: %+v, %v", r, err)
 	}
-	old, _ := served(t, models.OpenDir(first))
+	old, _ := storetest.Served(t, models.OpenDir(first), "before")
 	for _, kind := range []fault{stopped, once, lost} {
 		if kind != stopped && os.Getenv("WARDCAST_LONG") == "" {
 			continue
@@ -149,7 +150,7 @@ func stopAtEveryCall(t *testing.T, from string, old *models.Generation, kind fau
 			break
 		}
 		store := models.OpenDir(dir)
-		g, _ := served(t, store)
+		g, _ := storetest.Served(t, store, "stopped")
 		if g.Name != old.Name && g.Parent != old.Name {
 			t.Fatalf("call %d: serves %+v", stops, g)
 		}
@@ -159,7 +160,7 @@ func stopAtEveryCall(t *testing.T, from string, old *models.Generation, kind fau
 		if r, err := run(models.Dir(dir)); err != nil || r.Promotion == nil {
 			t.Fatalf("call %d: run again: %+v, %v", stops, r, err)
 		}
-		served(t, store)
+		storetest.Served(t, store, "run again")
 	}
 	if stops < 5 {
 		t.Errorf("stopped %d times only", stops)

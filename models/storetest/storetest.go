@@ -73,6 +73,26 @@ func Serve(tb testing.TB, s *models.Store, bundles ...*bundle.Bundle) *models.Ge
 	return g
 }
 
+// Served returns the generation that is served, with its models. The test fails unless the store verifies and all of
+// them load; when says when that was.
+func Served(tb testing.TB, s *models.Store, when string) (*models.Generation, map[string]*bundle.Bundle) {
+	tb.Helper()
+	if found, err := s.Verify(tb.Context(), nil); err != nil || len(found) > 0 {
+		tb.Fatalf("%s: verify found %v, %v", when, found, err)
+	}
+	g, err := s.Champion(tb.Context())
+	if err != nil {
+		tb.Fatalf("%s: %v", when, err)
+	}
+	all := map[string]*bundle.Bundle{}
+	for name, version := range g.Versions() {
+		if all[name], err = s.Load(tb.Context(), name, version); err != nil {
+			tb.Fatalf("%s: %v", when, err)
+		}
+	}
+	return g, all
+}
+
 var errStopped = errors.New("stopped") // what a writer meets that was stopped
 
 // stopping is a bucket whose user is stopped at one of its writes, after or before it takes effect.

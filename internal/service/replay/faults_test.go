@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/retrain"
+	"github.com/wardcast/wardcast/models/storetest"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -185,7 +186,7 @@ func TestRetrainingSurvivesTheBroker(t *testing.T) {
 				got.Counts.Outcomes.Messages != want.Counts.Outcomes.Messages {
 				t.Error(cmp.Diff(want.Counts, got.Counts))
 			}
-			sound(t, store)
+			storetest.Served(t, store, "retrained")
 		})
 	}
 }
@@ -198,25 +199,7 @@ func (b *broker) fails(t *testing.T, store *models.Store, served string) {
 	if r, err := b.night(store).Run(ctx); err == nil {
 		t.Fatalf("the retraining ends with %+v", r)
 	}
-	if got := sound(t, store); got != served {
-		t.Errorf("serves %s instead of %s", got, served)
+	if g, _ := storetest.Served(t, store, "after the failure"); g.Name != served {
+		t.Errorf("serves %s instead of %s", g.Name, served)
 	}
-}
-
-// sound fails unless the store verifies and what it serves loads. It returns the generation.
-func sound(t *testing.T, store *models.Store) string {
-	t.Helper()
-	if found, err := store.Verify(t.Context(), nil); err != nil || len(found) > 0 {
-		t.Fatalf("verify found %v, %v", found, err)
-	}
-	g, err := store.Champion(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, version := range g.Versions() {
-		if _, err := store.Load(t.Context(), name, version); err != nil {
-			t.Error(err)
-		}
-	}
-	return g.Name
 }
