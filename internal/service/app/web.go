@@ -211,32 +211,44 @@ func (s *stream) refusal() string {
 
 // replay implements the Replay of the page Health.
 func (a *App) replay(ctx context.Context, stream string, reason msg.Reason, dryRun bool) (deadletter.Sent, error) {
+	s := a.stream(stream)
+	if s == nil {
+		return deadletter.Sent{}, fmt.Errorf("no stream is named %q", stream)
+	}
+	box := deadletter.Box{Client: a.client, Topic: s.deadLetters, Logger: a.web.log}
+	sent, err := box.Send(ctx, deadletter.Sending{
+		Filter: deadletter.Filter{Reasons: []msg.Reason{reason}},
+		To:     s.input, MaxAttempts: deadletter.DefaultMaxAttempts, DryRun: dryRun,
+	})
+	if !dryRun {
+		ends, _ := a.client.Ends(ctx, s.input, s.log) // without them, what came of it is not known
+		s.sent.Store(&ends)
+	}
+	return sent, err
+}
+
+// stream returns the stream of a name, or nil.
+func (a *App) stream(name string) *stream {
 	for _, s := range a.streams {
-		if s.name == stream {
-			box := deadletter.Box{Client: a.client, Topic: s.deadLetters, Logger: a.web.log}
-			sent, err := box.Send(ctx, deadletter.Sending{
-				Filter: deadletter.Filter{Reasons: []msg.Reason{reason}},
-				To:     s.input, MaxAttempts: deadletter.DefaultMaxAttempts, DryRun: dryRun,
-			})
-			if !dryRun {
-				ends, _ := a.client.Ends(ctx, s.input, s.log) // without them, what came of it is not known
-				s.sent.Store(&ends)
-			}
-			return sent, err
+		if s.name == name {
+			return s
 		}
 	}
-	return deadletter.Sent{}, fmt.Errorf("no stream is named %q", stream)
+	return nil
 }
 
 // answered reports whether the scorers, this one and others, have committed all that a stream's last replay sent.
 func (a *App) answered(ctx context.Context, stream string) bool {
-	for _, s := range a.streams {
-		if ends := s.sent.Load(); s.name == stream && ends != nil && len(*ends) > 0 {
-			passed, err := a.client.Passed(ctx, s.group, s.input, *ends)
-			return err == nil && passed
-		}
+	s := a.stream(stream)
+	if s == nil {
+		return false
 	}
-	return false
+	ends := s.sent.Load()
+	if ends == nil || len(*ends) == 0 {
+		return false
+	}
+	passed, err := a.client.Passed(ctx, s.group, s.input, *ends)
+	return err == nil && passed
 }
 
 // watched returns the stream for the page Health.
