@@ -92,19 +92,13 @@ func (x *export) open(ctx context.Context) (source, error) {
 	if err != nil {
 		return source{}, fmt.Errorf("reading the manifest: %w", err)
 	}
-	x.within(data)
+	x.dir = x.path(string(data)) // another export may have been interrupted
 	return x.fetch(ctx, data, filepath.Dir(x.Manifest))
-}
-
-// within sets the folder of downloads to that of this source: another export may have been interrupted.
-func (x *export) within(source []byte) {
-	sum := sha256.Sum256(source)
-	x.dir = filepath.Join(x.dir, hex.EncodeToString(sum[:8]))
 }
 
 // request asks a server for an export, or goes on with one that an earlier run asked for.
 func (x *export) request(ctx context.Context) (from source, err error) {
-	x.within([]byte(x.Server))
+	x.dir = x.path(x.Server) // another export may have been interrupted
 	defer func() {
 		if answer, is := errors.AsType[fhir.StatusError](err); is && x.status != "" &&
 			(answer == http.StatusNotFound || answer == http.StatusGone) {
@@ -172,9 +166,9 @@ func (x *export) page(ctx context.Context, address string) ([]byte, error) {
 	return data, nil
 }
 
-// path returns where a file of this address is kept, without its ending.
-func (x *export) path(address string) string {
-	sum := sha256.Sum256([]byte(address))
+// path returns where what this source gives is kept, without an ending.
+func (x *export) path(source string) string {
+	sum := sha256.Sum256([]byte(source))
 	return filepath.Join(x.dir, hex.EncodeToString(sum[:8]))
 }
 
