@@ -18,9 +18,9 @@
 // name vouches for the file, and the manifest for the other files. A file that does not match is refused with its name.
 //
 // Only champion and history.jsonl change: the one by compare-and-swap, so that of two writers the second gets an error,
-// the other by adding a line. A change is recorded before it takes effect. A
-// crash at any moment therefore leaves a store that loads as before or as after the change, and at worst a record of a
-// change that did not take effect, which Event.Abandoned marks.
+// the other by adding a line. A change is recorded before it takes effect. A crash at any moment therefore leaves a
+// store that loads as before or as after the change, and at worst a record of a change that did not take effect, which
+// Event.Abandoned marks.
 //
 // A Store is safe for concurrent use, also by several processes.
 package models

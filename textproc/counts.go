@@ -113,7 +113,7 @@ type counted struct {
 	Word      *WordUse       `json:"word,omitempty"`
 }
 
-// Write writes the counts as JSON lines: what Write writes twice, AddFrom reads as the sum.
+// Write writes the counts as JSON lines. Counts that stand one after the other are read as their sum.
 func (c *Counts) Write(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

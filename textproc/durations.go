@@ -45,8 +45,7 @@ func (t *Transformer) lasting(i, at int, x float64) int {
 }
 
 // lastsSince reports whether the time of the past at event i is when something began that has lasted since: pain
-// started
-// 5 years ago, same as last time.
+// started 5 years ago, same as last time.
 func (t *Transformer) lastsSince(i int) bool {
 	const near = 5 // lexemes
 	at := int(t.events[i].lex)

@@ -9,12 +9,12 @@ func (t *Transformer) continuesKin(s *scope, i int) bool {
 		return false
 	}
 	if s.family { // family hx: mi, cva, but family hx of aneurysm, worst headache
-		for ; t.events[i].kind == mentioned && !t.isKind(i, "symptom"); i++ {
-			if i+1 == len(t.events) {
-				break
+		for ; i < len(t.events) && t.events[i].kind == mentioned; i++ {
+			if t.isKind(i, "symptom") {
+				return false
 			}
 		}
-		return !t.isKind(i, "symptom")
+		return true
 	}
 	if t.events[i].kind != mentioned {
 		return false

@@ -101,6 +101,9 @@ func (t *Transformer) opening() int {
 // that begin a note and before a number, a mark or a word without: Okafor chest pain. It may be a name: see isNamed.
 func (t *Transformer) opensNote(i int) bool {
 	const most = 3
+	if i >= most {
+		return false
+	}
 	end := 0
 	for end < most && t.beginsUpper(end) && t.isGiven(end) {
 		end++

@@ -236,6 +236,9 @@ func (c *search) try(ctx context.Context, lambda, tolerance float64, place int) 
 	return nil
 }
 
+// here returns the rows in this process.
+func (c *search) here() Shard { return Shard{Product: c.x, Y: c.y, Folds: c.folds} }
+
 // at returns the point of a fold at its coefficients.
 func (c *search) at(f int, beta []float64) Point {
 	return Point{Fold: f, Held: true, Base: c.x.base(beta[:c.x.p]), Intercept: beta[c.x.p]}
@@ -248,7 +251,7 @@ func (c *search) deviance(f int, beta []float64) (sum, rows float64, err error) 
 		s := c.remote.slope(at)
 		return s.Loss, s.Rows, c.remote.failed()
 	}
-	s := Shard{Product: c.x, Y: c.y, Folds: c.folds}.deviance(at)
+	s := c.here().deviance(at)
 	return s.Loss, s.Rows, nil
 }
 
@@ -295,7 +298,7 @@ func (c *search) finish(ctx context.Context, all *quasiNewton, at int) (*Choice,
 		}
 		points[f] = c.at(f, beta)
 	}
-	var rows Remote = Shard{Product: c.x, Y: c.y, Folds: c.folds}
+	var rows Remote = c.here()
 	if c.remote != nil {
 		rows = c.remote
 	}
