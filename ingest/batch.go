@@ -16,6 +16,9 @@ import (
 // maxKeptInput bounds the input buffer that a batch keeps: a full batch and the record that filled it.
 const maxKeptInput = 2 * maxBatchInputBytes
 
+// longestKey bounds the key of a dead letter without its message.
+const longestKey = 4 << 10
+
 // batch collects answers and dead letters until they are written. The next batch reuses its storage.
 type batch struct {
 	input    []byte   // keys, values and headers of the records
@@ -34,8 +37,6 @@ func newBatch() *batch {
 	return &batch{outputs: make([]Output, maxBatchRecords), values: make([]byte, 0,
 		maxBatchOutputBytes+maxBatchOutputBytes/8)}
 }
-
-func (b *batch) len() int { return len(b.answers) + len(b.letters) }
 
 func (b *batch) full() bool {
 	return b.n == len(b.outputs) || len(b.input)+recordset.HeaderBytes*b.headers >= maxBatchInputBytes ||
@@ -79,7 +80,7 @@ func (b *batch) load(records *recordset.Reader, partition int) (Record, error) {
 	return newRecord(&r, partition), err
 }
 
-// output returns an empty output for the answer to r.
+// output returns an empty output for the answer to r. If it becomes neither an answer nor a dead letter, r was erased.
 func (b *batch) output(r Record) *Output {
 	o := &b.outputs[b.n]
 	b.n++
@@ -96,15 +97,43 @@ func (b *batch) answer(o *Output) {
 }
 
 func (b *batch) deadLetter(r Record, topic string, v Verdict) {
+	o := newLetter(r, topic, v)
+	b.letters = append(b.letters, o)
+	b.verdicts = append(b.verdicts, v)
+	b.outBytes += o.size()
+}
+
+// strip replaces a dead letter that its topic refuses as too large by one without the message. It reports false if that
+// one was refused.
+func (b *batch) strip(large *Output, topic string) bool {
+	i := slices.Index(b.letters, large)
+	r := large.record
+	if r.lost != "" {
+		return false
+	}
+	r.lost, r.offsets, r.Headers, r.size = msg.TooLarge, 1, nil, int64(len(r.Key)+len(r.Value))
+	if len(r.Key) > longestKey {
+		r.Key = nil
+	}
+	b.letters[i] = newLetter(r, topic, b.verdicts[i])
+	b.letters[i].lent = large.lent
+	return true
+}
+
+func newLetter(r Record, topic string, v Verdict) *Output {
 	headers, attempts := original(slices.Clone(r.Headers))
 	o := &Output{Key: r.Key, Value: r.Value, Headers: headers, record: r}
-	var size, offsets string
-	if r.lost != "" {
+	var size, offsets, detail string
+	switch {
+	case r.lost != "":
+		detail = "the value is left out"
 		o.Value = []byte{} // null would delete the key from a compacted KafkaTopic
 		offsets = strconv.FormatInt(r.offsets, 10)
 		if r.size > 0 {
 			size = strconv.FormatInt(r.size, 10)
 		}
+	case v.Stage == stageDecode:
+		detail = msg.Framing(r.Value)
 	}
 	if o.Key == nil { // compacted KafkaTopics refuse null keys
 		o.Key = fmt.Appendf(nil, "%s/%d/%d", topic, r.Partition, r.Offset)
@@ -112,6 +141,7 @@ func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 	for _, h := range [...]struct{ name, value string }{
 		{msg.HeaderReason, v.Reason},
 		{msg.HeaderField, v.Field},
+		{msg.HeaderDetail, detail},
 		{msg.HeaderStage, v.Stage},
 		{msg.HeaderTopic, topic},
 		{msg.HeaderPartition, strconv.Itoa(r.Partition)},
@@ -126,9 +156,7 @@ func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 			o.AddHeader(h.name, h.value)
 		}
 	}
-	b.letters = append(b.letters, o)
-	b.verdicts = append(b.verdicts, v)
-	b.outBytes += o.size()
+	return o
 }
 
 // original removes the headers of an earlier dead letter, which another tool may have sent back with them, and returns

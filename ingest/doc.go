@@ -6,7 +6,8 @@
 //
 // Delivery is at least once. Nothing is lost.
 //
-//   - Each record is answered or becomes a dead letter, also if the handler panics; a new worker then takes over.
+//   - Each record is answered or becomes a dead letter, also if the handler panics; a new worker then takes over. Only
+//     a tombstone, whose value is null, is neither: it erases a record, and is counted.
 //   - An offset is committed only when all in-sync replicas have acknowledged the answers or dead letters of its record
 //     and of all records before it. kafka-go has no idempotent producer: an answer whose acknowledgement was lost is
 //     written again. Readers must drop repeats by a stable identifier, which the handler provides.
@@ -40,8 +41,9 @@
 //
 // A dead letter is the original key, value and headers, with headers dlq-* that replace any it had. It can therefore
 // exceed the limit of its topic although the record did not exceed that of its own. Dead letters are compressed, which
-// is nearly always enough. Create their topic with DeadLetterMaxMessageBytes; Run warns if its limit is not above the
-// input's. A dead letter that is still refused blocks its partition until the limit is raised. An answer that is
+// is nearly always enough; one that is still refused as too large is written without the message, like that of a record
+// that cannot be read. Create their topic with DeadLetterMaxMessageBytes; Run warns if its limit is not above the
+// input's. If its headers and key alone are refused, its partition is blocked until the limit is raised. An answer that is
 // refused as too large becomes a dead letter with reason scoring_failed and stage produce. A dead letter whose record
 // has no key gets topic/partition/offset as its key.
 //

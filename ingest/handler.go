@@ -15,7 +15,8 @@ import (
 // Header is a record header.
 type Header = kafka.Header
 
-// Record is one message of the input topic. Its slices are valid until Handle returns. Value is empty for a tombstone.
+// Record is one message of the input topic. Its slices are valid until Handle returns. A handler gets no
+// tombstone: readers of a topic get it with a nil value.
 type Record struct {
 	Key       []byte
 	Value     []byte
@@ -105,6 +106,9 @@ type Modeled interface {
 	Model() (name, version string)
 }
 
+// stageDecode is the stage of records whose value cannot be decoded.
+const stageDecode = "decode"
+
 // ReasonScoringFailed is the reason that ingest itself gives.
 const ReasonScoringFailed = string(msg.ScoringFailed)
 
@@ -132,7 +136,7 @@ func (v *Verdict) Unwrap() error { return v.Err }
 func Disposition(err error) Verdict {
 	v := Verdict{Reason: ReasonScoringFailed, Stage: "handle"}
 	if refused, ok := errors.AsType[*msg.Error](err); ok {
-		v.Reason, v.Field, v.Stage = string(refused.Reason), refused.Field, "decode"
+		v.Reason, v.Field, v.Stage = string(refused.Reason), refused.Field, stageDecode
 	}
 	own, ok := errors.AsType[*Verdict](err)
 	if !ok {

@@ -75,7 +75,7 @@ func TestRecordTooLarge(t *testing.T) {
 				headers := map[string]string{
 					"dlq-reason": "too_large", "dlq-stage": "read", "dlq-source-topic": c.in,
 					"dlq-source-partition": "0", "dlq-source-offset": offsets[l.key],
-					"dlq-lost-offsets": "1", "dlq-attempts": "1",
+					"dlq-lost-offsets": "1", "dlq-attempts": "1", "dlq-detail": "the value is left out",
 				}
 				if d := cmp.Diff(headers, l.headers); d != "" || l.value != "" || l.null {
 					t.Errorf("%q, a value of %d bytes, null %t, headers (-want +got):\n%s", l.key,

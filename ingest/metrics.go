@@ -33,8 +33,8 @@ type metrics struct {
 	missing       *prometheus.GaugeVec   // topic
 
 	// The children that the hot path needs, looked up once.
-	predicted, dead prometheus.Counter
-	reasons         map[string]prometheus.Counter
+	predicted, dead, erased prometheus.Counter
+	reasons                 map[string]prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -70,6 +70,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	m.predicted = m.records.WithLabelValues("answered")
 	m.dead = m.records.WithLabelValues("dead_letter")
+	m.erased = m.records.WithLabelValues("erased")
 	for _, r := range append(msg.Reasons(), "other") {
 		m.reasons[string(r)] = m.deadLetters.WithLabelValues(string(r))
 		m.lastLetter.WithLabelValues(string(r))

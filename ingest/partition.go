@@ -256,7 +256,7 @@ func (p *partition) consume(ctx, produce context.Context, records *recordset.Rea
 	return nil
 }
 
-// handle has a worker answer a record, or makes it a dead letter.
+// handle has a worker answer a record, makes it a dead letter, or counts it as erased.
 func (p *partition) handle(r Record) {
 	begin := time.Now()
 	defer func() { p.c.metrics.handleSeconds.Observe(time.Since(begin).Seconds()) }()
@@ -264,6 +264,9 @@ func (p *partition) handle(r Record) {
 	if r.lost != "" {
 		p.batch.deadLetter(r, p.c.cfg.Input, Verdict{Reason: string(r.lost), Stage: "read"})
 		return
+	}
+	if r.Value == nil {
+		return // a tombstone erases a record: there is nothing to answer, and a copy of it could erase a newer one
 	}
 	if p.worker == nil {
 		p.worker = p.c.workers.borrow()
@@ -296,7 +299,7 @@ func (p *partition) returnWorker() {
 // flush writes the answers and dead letters of the batch, waits until they are acknowledged, and marks the batch. It
 // fails only when produce ends; the batch is then unmarked and must not be reused.
 func (p *partition) flush(produce context.Context) error {
-	n := p.batch.len()
+	n := p.batch.n
 	if n == 0 {
 		return nil
 	}
@@ -331,6 +334,7 @@ func (p *partition) flush(produce context.Context) error {
 		m.lastAnswer.SetToCurrentTime()
 	}
 	m.predicted.Add(float64(len(p.batch.answers)))
+	m.erased.Add(float64(n - len(p.batch.answers) - len(p.batch.letters)))
 	p.consumed.Add(float64(n))
 	p.g.mark(p.id, p.next)
 	p.resume()
@@ -339,9 +343,9 @@ func (p *partition) flush(produce context.Context) error {
 	return nil
 }
 
-// writeDeadLetters writes the dead letters. If one is too large for its topic, the partition waits until somebody
-// raises the limit: skipping the letter would lose it, and ending the process would stop all partitions, after a
-// rebalance those of other scorers too.
+// writeDeadLetters writes the dead letters, without the message if the topic refuses one as too large. If it refuses that
+// too, the partition waits until somebody raises the limit: skipping the letter would lose it, and ending the process
+// would stop all partitions, after a rebalance those of other scorers too.
 func (p *partition) writeDeadLetters(produce context.Context) error {
 	if len(p.batch.letters) == 0 {
 		return nil
@@ -351,8 +355,12 @@ func (p *partition) writeDeadLetters(produce context.Context) error {
 		if err == nil {
 			break
 		}
-		if _, large := errors.AsType[*TooLargeError](err); !large {
+		large, ok := errors.AsType[*TooLargeError](err)
+		if !ok {
 			return err
+		}
+		if p.batch.strip(large.Message, p.c.cfg.Input) {
+			continue
 		}
 		p.onWriteError(err)
 		_ = sleep(produce, p.c.client.pauses.permanent) // if it ended, Produce fails

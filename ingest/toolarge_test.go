@@ -16,18 +16,51 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// smallDeadLetters has the dead letters go to a topic that takes only small ones.
-func (c *cluster) smallDeadLetters() {
+// smallDeadLetters has the dead letters go to a topic that takes only batches of this size.
+func (c *cluster) smallDeadLetters(limit int) {
 	c.Helper()
 	c.dlq += "-small"
 	if err := c.client.CreateTopics(c.Context(),
-		ingest.Topic{Name: c.dlq, Partitions: testPartitions, MaxMessageBytes: 1000}); err != nil {
+		ingest.Topic{Name: c.dlq, Partitions: testPartitions, MaxMessageBytes: limit}); err != nil {
 		c.Fatal(err)
 	}
 }
 
-// TestDeadLetterTooLarge: one partition waits, the others go on in the same
-// generation, and raising the limit sets it free.
+// TestDeadLetterWithoutMessage: a dead letter that its topic refuses as too large is written without the message, those
+// of the same batch with it, and no partition waits.
+func TestDeadLetterWithoutMessage(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.smallDeadLetters(1000)
+	messages := numbered(0, 20)
+	messages[7].Value, messages[9].Value = []byte("!"+noise(5000)), []byte("!small")
+	messages[7].AddHeader("trace", noise(2000))
+	c.send(messages...)
+	m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
+		if r.Value[0] == '!' {
+			return &msg.Error{Reason: msg.NotJSON}
+		}
+		return echo(r, out)
+	}))
+	c.awaitAnswers(20)
+	m.stop()
+	dead := map[string]message{}
+	for _, x := range c.read(c.dlq) {
+		dead[x.key] = x
+	}
+	x := dead["k7"]
+	if len(dead) != 2 || dead["k9"].value != "!small" || x.value != "" || x.null ||
+		x.headers["dlq-reason"] != "not_json" || x.headers["dlq-size"] != "5003" ||
+		x.headers["dlq-lost-offsets"] != "1" || !strings.Contains(x.headers["dlq-detail"], "left out") {
+		t.Errorf("dead letters %v", dead)
+	}
+	if got := m.metric("permanent_errors_total", "10"); got != 0 {
+		t.Errorf("a partition was blocked %v times", got)
+	}
+}
+
+// TestDeadLetterTooLarge: if that is refused too, here because of its key, one partition waits, the others go on in the same generation,
+// and raising the limit sets it free.
 func TestDeadLetterTooLarge(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -45,7 +78,7 @@ func TestDeadLetterTooLarge(t *testing.T) {
 		}
 	}
 	const stallTimeout = 5 * time.Second // brokers on a busy machine take one for the first letter
-	c.smallDeadLetters()
+	c.smallDeadLetters(1000)
 	m := c.start(handle(func(r *ingest.Record, out *ingest.Output) error {
 		if len(r.Value) > 1000 {
 			return &msg.Error{Reason: msg.TooLarge, Field: "text"}
@@ -58,7 +91,8 @@ func TestDeadLetterTooLarge(t *testing.T) {
 		beside = append(beside, &ingest.Output{Key: fmt.Appendf(nil, "beside%d", i), Value: make([]byte, 1001)})
 	}
 	c.awaitAnswers(1)
-	c.send(slices.Insert(beside, len(beside)/2, &ingest.Output{Key: []byte("noise"), Value: []byte(noise(5000))})...)
+	long := &ingest.Output{Key: []byte(noise(3000)), Value: make([]byte, 1001)}
+	c.send(slices.Insert(beside, len(beside)/2, long)...)
 	c.await("a blocked partition", func() bool {
 		return m.metric("blocked_partitions") == 1 && m.metric("permanent_errors_total", "10") > 0
 	})
@@ -101,7 +135,7 @@ func TestDeadLetterTooLarge(t *testing.T) {
 func TestLimitOfANewTopic(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
-	c.smallDeadLetters()
+	c.smallDeadLetters(1000)
 	fault := c.fake.Fault(kfake.Fault{
 		Keys: []kmsg.Key{kmsg.DescribeConfigs}, Resource: c.dlq, Err: kerr.UnknownTopicOrPartition, Count: 2,
 	})

@@ -183,6 +183,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox) e
 		{"died", found.Time},
 		{"reason", found.Reason},
 		{"field", safe(found.Field)},
+		{"detail", safe(found.Detail)},
 		{"stage", safe(found.Stage)},
 		{"model version", safe(found.ModelVersion)},
 		{"came from", cameFrom(&found.Letter)},
@@ -232,7 +233,7 @@ type dlqReplayCmd struct {
 // Help describes a replay.
 func (*dlqReplayCmd) Help() string {
 	return "Writes a copy of the message, without the headers of the dead letter, to the topic that it came from. " +
-		"A dead letter without its message, which was too large to be read, is left out. " +
+		"A dead letter without a value is left out: its message was too large, or empty. " +
 		"The dead letter is kept: a second replay sends it again, and its prediction has the same id as the first. " +
 		"A message that fails again becomes another dead letter, with one more attempt."
 }
@@ -275,6 +276,6 @@ func (c *dlqReplayCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox)
 		DryRun bool `json:"dry_run"`
 	}{sent, c.DryRun}
 	return c.Print(d, report, &cli.Grid{Title: fmt.Sprintf(
-		"%s to %s: %d. Left out: %d that failed %d times or more, %d from other topics, %d without their message.\n",
+		"%s to %s: %d. Left out: %d that failed %d times or more, %d from other topics, %d without a value.\n",
 		verb, box.source, sent.Sent, sent.Exhausted, c.MaxAttempts, sent.Elsewhere, sent.Lost)})
 }

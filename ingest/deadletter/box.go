@@ -87,7 +87,7 @@ type Sent struct {
 	Sent      int `json:"sent"`      // or would be, in a dry run
 	Elsewhere int `json:"elsewhere"` // came from another KafkaTopic
 	Exhausted int `json:"exhausted"` // reached MaxAttempts
-	Lost      int `json:"lost"`      // lack the message, which could not be read
+	Lost      int `json:"lost"`      // lack the message's value
 	Foreign   int `json:"foreign"`   // records that are not dead letters
 }
 
@@ -136,7 +136,7 @@ func (s *sending) take(ctx context.Context, l *Letter, r *ingest.Record) error {
 	case l.Topic != s.To:
 		s.Elsewhere++
 		return nil
-	case l.LostOffsets > 0:
+	case l.LostOffsets > 0 || len(r.Value) == 0: // without a value it would erase what has its key
 		s.Lost++
 		return nil
 	case l.Attempts >= s.MaxAttempts:

@@ -318,6 +318,22 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestWithoutValue: nothing that would erase a newer message is sent back, whoever wrote the letter.
+func TestWithoutValue(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.send(in, record("a", ""), &kgo.Record{Key: []byte("b")}) // the second is an erasure, and no dead letter
+	old := &kgo.Record{Key: []byte("c"), Headers: []kgo.RecordHeader{
+		{Key: msg.HeaderReason, Value: []byte(msg.NotJSON)}, {Key: msg.HeaderTopic, Value: []byte(in)},
+	}}
+	s.send(dead, old)
+	s.letters(2, deadletter.Filter{})
+	sent, err := s.box.Send(t.Context(), deadletter.Sending{To: in, MaxAttempts: 3})
+	if d := cmp.Diff(deadletter.Sent{Lost: 2}, sent); d != "" || err != nil {
+		t.Errorf("%v\n%s", err, d)
+	}
+}
+
 // TestWithoutMessage: a letter of a record that was too large to be read says how large, and is not sent back.
 func TestWithoutMessage(t *testing.T) {
 	t.Parallel()

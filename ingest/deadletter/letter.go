@@ -45,6 +45,7 @@ type Letter struct {
 	Time         time.Time  `json:"time"`  // when it became a dead letter
 	Reason       msg.Reason `json:"reason"`
 	Field        string     `json:"field,omitempty"`
+	Detail       string     `json:"detail,omitempty"`
 	Stage        string     `json:"stage"`
 	ModelVersion string     `json:"model_version,omitempty"`
 	Topic        string     `json:"source_topic"` // KafkaTopic that the message came from
@@ -71,7 +72,8 @@ func newLetter(r *ingest.Record) (l Letter, ok bool) {
 	}
 	l = Letter{
 		Place: Place{r.Partition, r.Offset}, Time: r.Time, Bytes: len(r.Key) + len(r.Value),
-		Reason: msg.Reason(headers[msg.HeaderReason]), Field: headers[msg.HeaderField], Stage: headers[msg.HeaderStage],
+		Reason: msg.Reason(headers[msg.HeaderReason]), Field: headers[msg.HeaderField],
+		Detail: headers[msg.HeaderDetail], Stage: headers[msg.HeaderStage],
 		ModelVersion: headers[msg.HeaderModelVersion], Attempts: int(max(1, number(msg.HeaderAttempts))),
 		Topic:       headers[msg.HeaderTopic],
 		Source:      Place{int(number(msg.HeaderPartition)), number(msg.HeaderOffset)},

@@ -49,6 +49,22 @@ func (d *decoder) message(data []byte, version *string, field func(name string) 
 	return nil
 }
 
+// Framing names what another program put around a message that could not be decoded, "" if it recognizes nothing.
+func Framing(value []byte) string {
+	if len(value) > 5 && value[0] == 0 {
+		return "the value has a schema registry's prefix of 5 bytes (a zero byte and the number of a schema)"
+	}
+	var schema, payload bool
+	s := jsonscan.New(string(value))
+	if s.Peek() == '{' && s.Object(func(name string) bool {
+		schema, payload = schema || name == "schema", payload || name == "payload"
+		return s.Skip(1)
+	}) && schema && payload {
+		return "the value is a Kafka Connect envelope (schema and payload): set value.converter.schemas.enable to false"
+	}
+	return ""
+}
+
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // known reports whether version is SchemaVersion, alone or followed by a dot and a minor version of digits.

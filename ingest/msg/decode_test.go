@@ -282,6 +282,22 @@ func TestDecodeNoteRefuses(t *testing.T) {
 	}
 }
 
+func TestFraming(t *testing.T) {
+	t.Parallel()
+	note := `{"schema_version":"1","visit_id":"v","text":"` + secret + `"}`
+	for value, want := range map[string]string{
+		"\x00\x00\x00\x00\x2a" + note:                         "schema registry",
+		`{"schema":{"type":"struct"},"payload":` + note + `}`: "Connect envelope",
+		`{"payload":` + note + `}`:                            "",
+		note[:20]:                                             "", "": "", "\x00": "",
+	} {
+		got := Framing([]byte(value))
+		if !strings.Contains(got, want) || (got == "") != (want == "") || strings.Contains(got, secret) {
+			t.Errorf("%.20q: %q, want %q", value, got, want)
+		}
+	}
+}
+
 // A version may be missing outside Kafka alone.
 func TestDecodeOwnNote(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,7 @@ const (
 const (
 	HeaderReason    = "dlq-reason"
 	HeaderField     = "dlq-field"
+	HeaderDetail    = "dlq-detail" // in words, what the reason does not say: Framing, or why the value is missing
 	HeaderStage     = "dlq-stage"
 	HeaderTopic     = "dlq-source-topic"
 	HeaderPartition = "dlq-source-partition"

@@ -233,8 +233,7 @@ func TestResponseDeadLetters(t *testing.T) {
 		value                []byte
 		reason, field, stage string
 	}{
-		"not JSON":  {[]byte(secret), "not_json", "", "decode"},
-		"tombstone": {nil, "not_json", "", "decode"},
+		"not JSON": {[]byte(secret), "not_json", "", "decode"},
 		"version": {
 			bytes.Replace(response(brief, `"mood_1":1`, known), []byte(`"1"`), []byte(`"2"`), 1),
 			"unknown_schema_version", "schema_version", "decode",

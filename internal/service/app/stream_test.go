@@ -139,7 +139,7 @@ func malformed(t *testing.T) map[string]malformedNote {
 		"cut short":        {msg.NotJSON, []byte(good[:len(good)-9])},
 		"not JSON":         {msg.NotJSON, []byte(secret)},
 		"empty":            {msg.NotJSON, []byte{}},
-		"tombstone":        {msg.NotJSON, nil},
+		"registry":         {msg.NotJSON, append([]byte{0, 0, 0, 0, 42}, good...)},
 		"binary":           {msg.InvalidUTF8, []byte{0xff, 0xfe, 0x00}},
 		"array":            {msg.WrongType, fmt.Appendf(nil, `[%q]`, secret)},
 		"string":           {msg.WrongType, fmt.Appendf(nil, `%q`, secret)},
@@ -212,7 +212,7 @@ func TestDeadLetters(t *testing.T) {
 		name := string(m.Key)
 		want, from := bad[name], source[name]
 		delete(bad, name)
-		if !bytes.Equal(m.Value, want.value) || (m.Value == nil) != (want.value == nil) {
+		if !bytes.Equal(m.Value, want.value) || m.Value == nil {
 			t.Errorf("%s: the dead letter holds %d bytes, want the original %d", name, len(m.Value), len(want.value))
 		}
 		h := headers(m)
@@ -227,6 +227,9 @@ func TestDeadLetters(t *testing.T) {
 		}
 		if field := want.field(); field != "" {
 			all["dlq-field"] = field
+		}
+		if detail := msg.Framing(want.value); detail != "" {
+			all["dlq-detail"] = detail
 		}
 		if diff := cmp.Diff(all, h); diff != "" {
 			t.Errorf("%s: headers (-want +got):\n%s", name, diff)
