@@ -10,6 +10,7 @@
 //	responses  one message of the stream → scores
 //	meta       several fits → a second stage, and a compact set of items
 //	evaluate   prediction of labels and stability of loadings on held-out participants
+//	cfa        confirmatory factor models
 //	items      reliability of scales, and statistics of items
 //	report     the HTML report and its drawings
 //	folder     the output folder: written whole or not at all

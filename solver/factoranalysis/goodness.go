@@ -75,8 +75,8 @@ func goodness(c *Correlations, implied *mat.SymDense, k, n int) GoodnessOfFit {
 	g.P = mathext.GammaIncRegComp(df/2, max(0, g.ChiSquare)/2)
 	g.RMSEA.Value = math.Sqrt(max(0, g.ChiSquare/(df*participants)-1/(participants-1)))
 	tail := (1 - rmseaLevel) / 2
-	g.RMSEA.Low = math.Sqrt(noncentrality(g.ChiSquare, df, 1-tail) / (df * (participants - 1)))
-	g.RMSEA.High = math.Sqrt(noncentrality(g.ChiSquare, df, tail) / (df * (participants - 1)))
+	g.RMSEA.Low = math.Sqrt(Noncentrality(g.ChiSquare, df, 1-tail) / (df * (participants - 1)))
+	g.RMSEA.High = math.Sqrt(Noncentrality(g.ChiSquare, df, tail) / (df * (participants - 1)))
 	nullDF := float64(p*(p-1)) / 2
 	null := -factor * own.LogDet()
 	ratio0 := -(factor - 2*float64(k)/3) * own.LogDet() / nullDF
@@ -104,8 +104,8 @@ func (c *Correlations) residual(implied *mat.SymDense) float64 {
 	return mat.Norm(&off, 2) / math.Sqrt(float64(p*(p-1)-2*len(c.Unknown)))
 }
 
-// noncentrality returns the λ for which noncentral at x is this probability, or 0 if it is smaller for every λ.
-func noncentrality(x, df, probability float64) float64 {
+// Noncentrality returns the λ for which noncentral at x is this probability, or 0 if it is smaller for every λ.
+func Noncentrality(x, df, probability float64) float64 {
 	if !(noncentral(x, df, 0) > probability) {
 		return 0
 	}

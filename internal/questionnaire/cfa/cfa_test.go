@@ -1,0 +1,254 @@
+package cfa_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/wardcast/wardcast/internal/questionnaire/cfa"
+	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/internal/table"
+)
+
+// planted are the loadings of three items of each of two factors.
+var planted = [6]float64{.8, .7, .6, .75, .65, .55}
+
+// answer draws answers to the six items: factors of variance 1 with correlation phi, the first of this mean.
+func answer(r *rand.Rand, mean, phi float64) (y [6]float64) {
+	f := mean + r.NormFloat64()
+	g := phi*f + math.Sqrt(1-phi*phi)*r.NormFloat64()
+	for j, l := range planted {
+		factor := f
+		if j >= 3 {
+			factor = g
+		}
+		y[j] = l*factor + math.Sqrt(1-l*l)*r.NormFloat64()
+	}
+	return y
+}
+
+// model is the planted one.
+const model = "f =~ q1 + q2 + q3\ng =~ q4 + q5 + q6\n"
+
+// written returns the cells of a row, missing where hide says so.
+func written(first string, y [6]float64, hide func(j int) bool) string {
+	cells := []string{first}
+	for j, v := range y {
+		if hide != nil && hide(j) {
+			cells = append(cells, "")
+		} else {
+			cells = append(cells, strconv.FormatFloat(v, 'g', 8, 64))
+		}
+	}
+	return strings.Join(cells, ",") + "\n"
+}
+
+const header = "group,q1,q2,q3,q4,q5,q6\n"
+
+// run fits a model to a file.
+func run(t *testing.T, o cfa.Options, answers, model string) *cfa.Result {
+	t.Helper()
+	r, err := attempt(t, o, answers, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func attempt(t *testing.T, o cfa.Options, answers, model string) (*cfa.Result, error) {
+	t.Helper()
+	o.Input, o.Model = questionnairetest.File(t, "a.csv", answers), questionnairetest.File(t, "model.txt", model)
+	return cfa.Run(t.Context(), o)
+}
+
+// find returns a parameter of a group.
+func find(t *testing.T, r *cfa.Result, group, name string) cfa.Parameter {
+	t.Helper()
+	for _, p := range r.Parameters {
+		if p.Group == group && strings.TrimSpace(p.LHS+" "+p.Op+" "+p.RHS) == name {
+			return p
+		}
+	}
+	t.Fatalf("no parameter %s in group %q", name, group)
+	return cfa.Parameter{}
+}
+
+// Answers that are missing because of what others were leave the estimates of FIML where they are, and those of ML not.
+func TestMissingByBranching(t *testing.T) {
+	t.Parallel()
+	const phi, n = .5, 4000
+	r := rand.New(rand.NewPCG(1, 2))
+	var text strings.Builder
+	text.WriteString(header)
+	for range n {
+		y := answer(r, 0, phi)
+		text.WriteString(written("", y, func(j int) bool { return j >= 4 && y[0] < .3 || j == 2 && y[3] < -.5 }))
+	}
+	full := run(t, cfa.Options{Estimator: cfa.FIML}, text.String(), model)
+	for j, l := range planted {
+		p := find(t, full, "", fmt.Sprintf("%c =~ q%d", "ffffggg"[j+j/3], j+1))
+		if math.Abs(float64(p.Standardized)-l) > .05 {
+			t.Errorf("FIML: the loading of q%d is %.3f, planted %.2f", j+1, p.Standardized, l)
+		}
+	}
+	of := func(r *cfa.Result) float64 { return float64(find(t, r, "", "f ~~ g").Standardized) }
+	if v := of(full); math.Abs(v-phi) > .04 {
+		t.Errorf("FIML: the factors correlate %.3f, planted %.2f", v, phi)
+	}
+	if full.N != n || full.Fit.P < .001 {
+		t.Errorf("FIML: %d of %d rows, p %v of a true model", full.N, n, full.Fit.P)
+	}
+	complete := run(t, cfa.Options{}, text.String(), model)
+	if v := of(complete); math.Abs(v-phi) < .04 || complete.N >= n || len(complete.Warnings) != 1 {
+		t.Errorf("ML of %d complete rows: the factors correlate %.3f; warnings %q", complete.N, v, complete.Warnings)
+	}
+}
+
+// Fixed, equal and freed parameters, and the two ways to give a factor its unit.
+func TestSyntaxGoverns(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	var text strings.Builder
+	text.WriteString(header)
+	for range 500 {
+		text.WriteString(written("", answer(r, 0, .4), nil))
+	}
+	base := run(t, cfa.Options{}, text.String(), model)
+	units := run(t, cfa.Options{}, text.String(), "f =~ NA*q1 + q2 + # a comment\n q3; g =~ NA*q4 + q5\n + q6\nf ~~ 1*f\ng ~~ 1*g ! unit\n")
+	if d := float64(base.Fit.ChiSquare - units.Fit.ChiSquare); math.Abs(d) > 1e-4 {
+		t.Errorf("the unit of the factors changes chi-square by %v", d)
+	}
+	if a, b := find(t, base, "", "f =~ q2").Standardized, find(t, units, "", "f =~ q2").Standardized; math.Abs(float64(a-b)) >
+		1e-4 {
+		t.Errorf("the unit of the factors changes a standardized loading from %v to %v", a, b)
+	}
+	held := run(t, cfa.Options{}, text.String(), "f =~ q1 + a*q2 + b*q3\ng =~ q4 + 0.8*q5 + start(0.5)*q6\na == b\nf ~~ 0*g\nq1 ~~ q4")
+	two, three := find(t, held, "", "f =~ q2"), find(t, held, "", "f =~ q3")
+	if two.Estimate != three.Estimate || two.SE != three.SE || !two.SE.Defined() {
+		t.Errorf("equal loadings are %+v and %+v", two, three)
+	}
+	if five := find(t, held, "", "g =~ q5"); five.Estimate != .8 || five.SE.Defined() {
+		t.Errorf("the fixed loading is %+v", five)
+	}
+	if found := find(t, held, "", "q1 ~~ q4"); !found.SE.Defined() || find(t, held, "", "f ~~ g").Estimate != 0 {
+		t.Errorf("the residual covariance is %+v", found)
+	}
+	if held.Fit.DF != base.Fit.DF+2 {
+		t.Errorf("%d degrees of freedom, %d before", held.Fit.DF, base.Fit.DF)
+	}
+	index := held.Modifications[0]
+	freed := run(t, cfa.Options{}, text.String(), "f =~ q1 + a*q2 + b*q3\ng =~ q4 + 0.8*q5 + start(0.5)*q6\na == b\nq1 ~~ q4")
+	if fall := float64(held.Fit.ChiSquare - freed.Fit.ChiSquare); index.LHS != "f" || index.RHS != "g" ||
+		math.Abs(index.MI-fall) > .2*fall {
+		t.Errorf("the greatest modification index is %+v; chi-square falls by %v", index, fall)
+	}
+}
+
+// A factor of factors.
+func TestSecondOrder(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 6))
+	var names []string
+	for j := range 9 {
+		names = append(names, fmt.Sprint("q", j+1))
+	}
+	var text strings.Builder
+	text.WriteString(strings.Join(names, ",") + "\n")
+	for range 3000 {
+		top := r.NormFloat64()
+		var cells []string
+		for k := range 3 {
+			f := .8*top + .6*r.NormFloat64()
+			for range 3 {
+				cells = append(cells, strconv.FormatFloat(f*.7+.7*r.NormFloat64(), 'g', 8, 64))
+			}
+			_ = k
+		}
+		text.WriteString(strings.Join(cells, ",") + "\n")
+	}
+	for _, estimator := range []string{cfa.ML, cfa.FIML} {
+		got := run(t, cfa.Options{Estimator: estimator}, text.String(),
+			"a =~ q1 + q2 + q3\nb =~ q4 + q5 + q6\nc =~ q7 + q8 + q9\ntop =~ a + b + c\n")
+		for _, k := range []string{"a", "b", "c"} {
+			if v := find(t, got, "", "top =~ "+k).Standardized; math.Abs(float64(v)-.8) > .06 {
+				t.Errorf("%s: %s loads %.3f on the factor above it, planted .8", estimator, k, v)
+			}
+		}
+		if got.Fit.DF != 24 || got.Fit.P < .001 {
+			t.Errorf("%s: chi-square %v, df %d, p %v", estimator, got.Fit.ChiSquare, got.Fit.DF, got.Fit.P)
+		}
+	}
+}
+
+// Models that do not go with the file, or say nothing, are errors with the line of the model.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(7, 8))
+	var text strings.Builder
+	text.WriteString(header)
+	for range 60 {
+		text.WriteString(written("", answer(r, 0, .4), nil))
+	}
+	for _, c := range []struct {
+		model string
+		line  int
+		say   string
+	}{
+		{"f =~ q1 + q2 + q3\ng =~ q4 + q5 + q99\n", 2, `"q99" is no column`},
+		{"f =~ q1 + + q2\n", 1, "missing on the right"},
+		{"f =~\n", 1, "missing on the right"},
+		{"\n=~ q1\n", 2, "missing on the left"},
+		{"f =~ q1 q2\n", 1, `"q1 q2"`},
+		{"f =~ q1 + q2 + q3\n\ng\n", 3, "no line of a model"},
+		{"f =~ q1 + q2\nf =~ q1\n", 2, "stands on line 1 too"},
+		{"f =~ q1 + q2 + q3\nq1 ~~ q2\nq2 ~~ q1", 3, "stands on line 2 too"},
+		{"f =~\ng =~ q1\n", 1, "second operator"},
+		{"f =~ q1 + q2 + q3\nf ~ q4", 2, "not part of a measurement model"},
+		{"f =~ q1 + q2 + q3\nq1 ~~ q4", 2, `"q4" is no item or factor`},
+		{"f =~ q1 + q2 + q3\nq1 ~~ f", 2, "item with a factor"},
+		{"f =~ q1 + c(a,b)*q2 + q3", 1, `"c(a,b)"`},
+		{"f =~ q1 + a*q2 + q3\na == b", 2, `label "b"`},
+		{"f =~ q1 + g\ng =~ q2 + f", 1, "circle"},
+		{"q1 ~~ q2", 1, `"q1" is no item`},
+		{"", 0, "what a factor is measured by"},
+	} {
+		_, err := attempt(t, cfa.Options{}, text.String(), c.model)
+		at, ok := errors.AsType[*table.Error](err)
+		if !ok || at.Line != c.line || !strings.Contains(err.Error(), c.say) || !strings.HasSuffix(at.File, "model.txt") {
+			t.Errorf("%q: error %v, want line %d and %q", c.model, err, c.line, c.say)
+		}
+	}
+	for model, say := range map[string]string{
+		"f =~ q1 + q2\n":                                      "4 free parameters, but only 3 moments",
+		"f =~ NA*q1 + NA*q2 + NA*q3 + q4":                     "the fit stays the same while these change: f ",
+		"f =~ q1 + q2 + q3\ng =~ q1 + q2 + q3 + q4 + q5 + q6": "",
+	} {
+		if _, err := attempt(t, cfa.Options{}, text.String(), model); !errors.Is(err, cfa.ErrUnidentified) && (say != "" ||
+			!errors.Is(err, cfa.ErrUnconverged)) || !strings.Contains(err.Error(), say) {
+			t.Errorf("%q: error %v, want %q", model, err, say)
+		}
+	}
+	constant := strings.ReplaceAll(header, "group", "q0") + strings.Repeat("1,1,2,3,1,2,3\n2,3,2,1,4,4,1\n", 9)
+	if _, err := attempt(t, cfa.Options{}, constant, "f =~ q1 + q2 + q3"); err == nil ||
+		!strings.Contains(err.Error(), `"q2"`) {
+		t.Errorf("a constant item: %v", err)
+	}
+	if _, err := attempt(t, cfa.Options{}, header+strings.Repeat(written("", [6]float64{1, 2, 3}, nil), 2),
+		"f =~ q1 + q2 + q3"); err == nil {
+		t.Error("two rows are enough")
+	}
+	var doubled strings.Builder
+	doubled.WriteString(header)
+	for range 60 {
+		y := answer(r, 0, .4)
+		y[5] = y[3] + y[4]
+		doubled.WriteString(written("", y, nil))
+	}
+	if _, err := attempt(t, cfa.Options{}, doubled.String(), model); err == nil || !strings.Contains(err.Error(), "sum of others") {
+		t.Errorf("an item that is a sum: %v", err)
+	}
+}

@@ -1,0 +1,116 @@
+package cfa
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/diff/fd"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+)
+
+// point returns a model of two groups, a factor of factors, a fixed loading, equal ones, a residual covariance and
+// equal intercepts, and a point near its start values.
+func point(t *testing.T, r *rand.Rand, cuts []int, equal step) (*model, []float64) {
+	t.Helper()
+	f, err := newFrame("model", "a =~ x1 + u*x2 + x3\nb =~ x4 + 0.7*x5 + x6 + u*x3\nc =~ x7 + x8\ntop =~ a + b + c\nx1 ~~ x4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := f.newModel([]string{"one", "two"}, cuts, true, equal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := mat.NewSymDense(8, nil)
+	for i := range 8 {
+		for j := range 8 {
+			if unit.SetSym(i, j, .4); i == j {
+				unit.SetSym(i, j, 1.2)
+			}
+		}
+	}
+	thresholds := make([][]float64, 8)
+	for i := range cuts {
+		for k := range cuts[i] {
+			thresholds[i] = append(thresholds[i], float64(k)-.5)
+		}
+	}
+	if cuts == nil {
+		thresholds = nil
+	}
+	both := [][][]float64{thresholds, thresholds}
+	if cuts == nil {
+		both = nil
+	}
+	theta := m.start([]*mat.SymDense{unit, unit}, [][]float64{make([]float64, 8), make([]float64, 8)}, both)
+	for i := range theta {
+		theta[i] += .05 * r.NormFloat64()
+	}
+	return m, theta
+}
+
+// close reports a derivative that differs from the finite difference.
+func compare(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if math.Abs(got-want) > 1e-4*(1+math.Abs(want)) {
+		t.Errorf("%s is %v, by finite differences %v", what, got, want)
+	}
+}
+
+// The gradient, the observed information and those of the candidates of modification indices are the derivatives of the
+// loss, with missing answers, groups, means and a factor of factors.
+func TestDerivativesOfTheLikelihood(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 1))
+	var patterns [][]factoranalysis.Pattern
+	for range 2 {
+		x := mat.NewDense(30, 8, nil)
+		x.Apply(func(i, j int, _ float64) float64 {
+			if i%3 == 1 && j%4 == 2 || i%5 == 2 && j < 2 {
+				return math.NaN()
+			}
+			return r.NormFloat64()
+		}, x)
+		patterns = append(patterns, factoranalysis.Patterns(x))
+	}
+	m, theta := point(t, r, nil, step{loadings: true, intercepts: true})
+	o := newNormal(m, patterns, true)
+	gradient, _ := o.scoring(theta)
+	numeric := fd.Gradient(nil, o.loss, theta, &fd.Settings{Formula: fd.Central})
+	for i, v := range gradient {
+		compare(t, "the derivative by "+m.nameOf(i), v, numeric[i])
+	}
+	second := mat.NewDense(m.free, m.free, nil)
+	fd.Jacobian(second, func(y, x []float64) {
+		g, _ := o.scoring(x)
+		copy(y, g)
+	}, theta, &fd.JacobianSettings{Formula: fd.Central})
+	information := o.finalInformation(theta)
+	for i := range m.free {
+		for j := range m.free {
+			compare(t, "the derivative by "+m.nameOf(i)+" and "+m.nameOf(j), information.At(i, j), second.At(i, j))
+		}
+	}
+	// Candidates: free cells given once more must have the same derivatives.
+	cells := slices.Clone(o.free)
+	g, cross, own := o.candidates(theta, cells)
+	sums, whole := make([]float64, m.free), mat.NewDense(m.free, m.free, nil)
+	for e, c := range cells {
+		sums[c.free] += g[e]
+		for j := range m.free {
+			whole.Set(c.free, j, whole.At(c.free, j)+cross.At(e, j))
+		}
+		if own[e] == 0 {
+			t.Errorf("cell %d has no second derivative", e)
+		}
+	}
+	for i := range m.free {
+		compare(t, "the candidate's derivative", sums[i], gradient[i])
+		for j := range m.free {
+			compare(t, "the candidate's second derivative", whole.At(i, j), information.At(i, j))
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package cfa
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+	"github.com/wardcast/wardcast/solver/linalg"
+)
+
+// objective is what a fit minimizes.
+type objective interface {
+	// loss returns the function at θ, +∞ where it is not defined.
+	loss(theta []float64) float64
+	// scoring returns its derivative at θ, and the expectation of its second derivative.
+	scoring(theta []float64) (gradient []float64, information *mat.SymDense)
+	// candidates returns for each cell the derivative of the function at θ, its second derivatives with the free
+	// parameters, and with itself, by the information that standard errors use.
+	candidates(theta []float64, cells []cell) (gradient []float64, cross *mat.Dense, own []float64)
+}
+
+// normal is the negative log-likelihood of normal answers, of complete rows (one pattern a group) or of all (FIML).
+type normal struct {
+	*model
+	patterns [][]factoranalysis.Pattern // of each group
+	observed bool                       // standard errors by the observed information; otherwise by the expected one
+	free     []cell                     // the free cells
+}
+
+func newNormal(m *model, patterns [][]factoranalysis.Pattern, observed bool) *normal {
+	o := &normal{model: m, patterns: patterns, observed: observed}
+	for _, c := range m.cells {
+		if c.free != fixed {
+			o.free = append(o.free, c)
+		}
+	}
+	return o
+}
+
+// mu returns the implied means: without means in the model, those of the answers.
+func (o *normal) mu(g int, im *implied) []float64 {
+	if o.means {
+		return im.mu
+	}
+	return o.patterns[g][0].Mean
+}
+
+func (o *normal) loss(theta []float64) float64 {
+	all := o.at(theta)
+	var sum float64
+	var l factoranalysis.PatternLikelihood
+	for g := range all {
+		for e := range o.patterns[g] {
+			if !l.To(&o.patterns[g][e], o.mu(g, &all[g]), all[g].sigma) {
+				return math.Inf(1)
+			}
+			sum -= l.Log
+		}
+	}
+	return sum
+}
+
+// score returns for each group BᵀGB and Bᵀs, with G and s the derivatives of the log-likelihood by Σ and μ.
+func (o *normal) score(all []implied) (forms, alongs [][]float64) {
+	for g := range all {
+		_, ofMean, ofCov, ok := factoranalysis.NormalScore(o.patterns[g], o.mu(g, &all[g]), all[g].sigma)
+		if !ok {
+			return nil, nil
+		}
+		items := linalg.Indices(all[g].p)
+		forms, alongs = append(forms, all[g].form(items, ofCov)), append(alongs, all[g].along(items, ofMean))
+	}
+	return forms, alongs
+}
+
+// gradientOf returns the derivatives of the function by these cells.
+func gradientOf(all []implied, forms, alongs [][]float64, cells []cell) []float64 {
+	gradient := make([]float64, len(cells))
+	for e := range cells {
+		im := &all[cells[e].group]
+		width, s := im.p+2*im.m, im.slope(&cells[e])
+		gradient[e] = -2*s.c*forms[cells[e].group][s.u*width+s.v] - s.e*alongs[cells[e].group][s.u]
+	}
+	return gradient
+}
+
+func (o *normal) scoring(theta []float64) (gradient []float64, information *mat.SymDense) {
+	all := o.at(theta)
+	forms, alongs := o.score(all)
+	information = mat.NewSymDense(o.model.free, nil)
+	gradient = make([]float64, o.model.free)
+	for e, v := range gradientOf(all, forms, alongs, o.free) {
+		gradient[o.free[e].free] += v
+	}
+	o.information(all, o.free, o.free, false, nil, o.adder(information))
+	return gradient, information
+}
+
+// adder returns a function that adds what belongs to two free cells, which information names once.
+func (o *normal) adder(to *mat.SymDense) func(a, b int, v float64) {
+	return func(a, b int, v float64) {
+		i, j := o.free[a].free, o.free[b].free
+		if a != b && i == j {
+			v *= 2
+		}
+		to.SetSym(i, j, to.At(i, j)+v)
+	}
+}
+
+// finalInformation returns the information that standard errors use.
+func (o *normal) finalInformation(theta []float64) *mat.SymDense {
+	information := mat.NewSymDense(o.model.free, nil)
+	o.information(o.at(theta), o.free, o.free, o.observed, nil, o.adder(information))
+	return information
+}
+
+// information adds, for each pair of cells of the same group, the second derivative of the function, or its expectation.
+// If rows and columns are the same list, each pair comes once. own, unless nil, gets that of each row with itself.
+//
+// With P = K⁻¹, W and d of each pattern, and Σ_a, μ_a the derivatives by cell a, the expectation is
+//
+//	Σ N·(tr(PΣ_aPΣ_b)/2 + μ_aᵀPμ_b),
+//
+// and the second derivative adds Σ N·(tr(Σ_aPΣ_bW) + μ_aᵀPΣ_bPd + μ_bᵀPΣ_aPd) − tr(GΣ_ab) − sᵀμ_ab.
+func (o *normal) information(all []implied, rows, columns []cell, observed bool, own []float64,
+	add func(a, b int, v float64),
+) {
+	once := len(rows) > 0 && len(columns) > 0 && &rows[0] == &columns[0]
+	var forms, alongs [][]float64
+	if observed {
+		forms, alongs = o.score(all)
+	}
+	of := func(cells []cell, g int) (at []int, slopes []slope) {
+		for e := range cells {
+			if cells[e].group == g {
+				at, slopes = append(at, e), append(slopes, all[g].slope(&cells[e]))
+			}
+		}
+		return at, slopes
+	}
+	var l factoranalysis.PatternLikelihood
+	for g := range all {
+		im := &all[g]
+		left, leftSlopes := of(rows, g)
+		right, rightSlopes := of(columns, g)
+		sums := make([]float64, len(left)*len(right))
+		for e := range o.patterns[g] {
+			pattern := &o.patterns[g][e]
+			if !l.To(pattern, o.mu(g, im), im.sigma) {
+				return
+			}
+			by := products{n: float64(pattern.N), width: im.p + 2*im.m, p: im.form(pattern.Items, l.P)}
+			if observed {
+				by.w, by.pd = im.form(pattern.Items, l.W), im.along(pattern.Items, l.Pd)
+			}
+			for x, a := range leftSlopes {
+				first := 0
+				if once {
+					first = x
+				}
+				for y := first; y < len(right); y++ {
+					sums[x*len(right)+y] += by.of(a, rightSlopes[y])
+				}
+				if own != nil {
+					own[left[x]] += by.of(a, a)
+				}
+			}
+		}
+		for x, a := range left {
+			for y, b := range right {
+				if once && y < x {
+					continue
+				}
+				v := sums[x*len(right)+y]
+				if observed {
+					v -= im.second(&rows[a], &columns[b], forms[g], alongs[g])
+				}
+				add(a, b, v)
+			}
+			if own != nil && observed {
+				own[a] -= im.second(&rows[a], &rows[a], forms[g], alongs[g])
+			}
+		}
+	}
+}
+
+// products are BᵀPB, and for the second derivative BᵀWB and BᵀPd, of a pattern.
+type products struct {
+	n        float64
+	width    int
+	p, w, pd []float64
+}
+
+// of returns the terms of a pattern for two cells.
+func (by *products) of(a, b slope) float64 {
+	pu, pv := by.p[a.u*by.width:], by.p[a.v*by.width:]
+	uu, uv, vu, vv := pu[b.u], pu[b.v], pv[b.u], pv[b.v]
+	sum := a.c*b.c*(uu*vv+uv*vu) + a.e*b.e*uu
+	if by.w != nil {
+		wu, wv := by.w[a.u*by.width:], by.w[a.v*by.width:]
+		sum += a.c*b.c*(vu*wu[b.v]+vv*wu[b.u]+uu*wv[b.v]+uv*wv[b.u]) + a.e*b.c*(uu*by.pd[b.v]+uv*by.pd[b.u]) +
+			b.e*a.c*(uu*by.pd[a.v]+vu*by.pd[a.u])
+	}
+	return by.n * sum
+}
+
+// second returns tr(GΣ_ab) + sᵀμ_ab, for the forms BᵀGB and Bᵀs.
+func (im *implied) second(a, b *cell, form, along []float64) (sum float64) {
+	width, s := im.p+2*im.m, im.slope(a)
+	if s.c != 0 {
+		for _, by := range im.turn(s.u, b) {
+			sum += 2 * s.c * by.times * form[by.column*width+s.v]
+		}
+		for _, by := range im.turn(s.v, b) {
+			sum += 2 * s.c * by.times * form[s.u*width+by.column]
+		}
+	}
+	if s.e != 0 {
+		for _, by := range im.turn(s.u, b) {
+			sum += s.e * by.times * along[by.column]
+		}
+	}
+	return sum + im.bend(a, b)*along[s.u]
+}
+
+func (o *normal) candidates(theta []float64, cells []cell) (gradient []float64, cross *mat.Dense, own []float64) {
+	all := o.at(theta)
+	forms, alongs := o.score(all)
+	cross, own = mat.NewDense(len(cells), o.model.free, nil), make([]float64, len(cells))
+	o.information(all, cells, o.free, o.observed, own, func(a, b int, v float64) {
+		cross.Set(a, o.free[b].free, cross.At(a, o.free[b].free)+v)
+	})
+	return gradientOf(all, forms, alongs, cells), cross, own
+}

@@ -1,0 +1,287 @@
+package cfa
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/solver/linalg"
+)
+
+// The estimators.
+const (
+	ML    = "ml"
+	FIML  = "fiml"
+	WLSMV = "wlsmv"
+)
+
+// Options says what to fit.
+type Options struct {
+	// Input and Model are the paths of the answers and of the model.
+	Input, Model string
+	// Estimator is ML, FIML or WLSMV; "" means WLSMV with ordered items and ML without.
+	Estimator string
+	// Ordered are patterns of the items whose answers are ordered categories; "all" means all.
+	Ordered []string
+	// Group is the column of the groups, "" for one group.
+	Group string
+	// Missing are further codes of missing answers.
+	Missing []string
+	// Threads is the number of threads; 0 means one for each processor.
+	Threads int
+}
+
+// Parameter is an estimate, or a fixed value.
+type Parameter struct {
+	Group        string               `json:"group"`
+	LHS          string               `json:"lhs"`
+	Op           string               `json:"op"`
+	RHS          string               `json:"rhs"`
+	Estimate     float64              `json:"estimate"`
+	SE           questionnaire.Figure `json:"se"` // null where the value is fixed, or follows from others
+	Standardized questionnaire.Figure `json:"standardized"`
+}
+
+// Modification says what freeing a fixed parameter would do.
+type Modification struct {
+	Group string `json:"group"`
+	LHS   string `json:"lhs"`
+	Op    string `json:"op"`
+	RHS   string `json:"rhs"`
+	// MI is by how much chi-square would fall, to the second order, and ExpectedChange the parameter's change.
+	MI             float64 `json:"mi"`
+	ExpectedChange float64 `json:"expected_change"`
+}
+
+// Result is the outcome of Run.
+type Result struct {
+	Estimator     string         `json:"estimator"`
+	N             int            `json:"n"`
+	Converged     bool           `json:"converged"`
+	Parameters    []Parameter    `json:"parameters"`
+	Fit           Measures       `json:"fit"`
+	Modifications []Modification `json:"modification_indices"`
+	Warnings      []string       `json:"warnings"`
+}
+
+// sample is the answers of a group.
+type sample struct {
+	x *mat.Dense // n×p
+}
+
+// Run reads answers and a model, and fits it. An error about a file is a *table.Error. ErrUnidentified and
+// ErrUnconverged come with what can be said about the reason.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	text, err := os.ReadFile(o.Model)
+	if err != nil {
+		return nil, &table.Error{File: o.Model, Err: table.Cause(err)}
+	}
+	f, err := newFrame(o.Model, string(text))
+	if err != nil {
+		return nil, err
+	}
+	if err := o.choose(); err != nil {
+		return nil, err
+	}
+	r := &Result{Estimator: o.Estimator, Warnings: []string{}}
+	groups, samples, err := o.read(f, r)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range samples {
+		n, _ := s.x.Dims()
+		r.N += n
+	}
+	e, err := newNormalData(ctx, f, groups, samples, o.Estimator == FIML)
+	if err != nil {
+		return nil, err
+	}
+	fitted, err := e.fit(ctx, step{})
+	if err != nil {
+		return nil, err
+	}
+	r.report(fitted)
+	return r, nil
+}
+
+// choose completes and checks the estimator.
+func (o *Options) choose() error {
+	o.Estimator = cmp.Or(o.Estimator, map[bool]string{true: WLSMV, false: ML}[len(o.Ordered) > 0])
+	if !slices.Contains([]string{ML, FIML, WLSMV}, o.Estimator) {
+		return questionnaire.Optionf("estimator %q is not one of ml, fiml and wlsmv", o.Estimator)
+	}
+	return nil
+}
+
+// read returns the groups in the order in which they appear, and their answers. Rows without a group are left out, and
+// with ML and WLSMV those with a missing answer too.
+func (o *Options) read(f *frame, r *Result) (groups []string, samples []sample, err error) {
+	columns := answers.SheetColumns{Numbers: f.items, Missing: o.Missing}
+	if o.Group != "" {
+		columns.Levels = []string{o.Group}
+	}
+	sheet, err := answers.ReadSheet(o.Input, columns)
+	if at, ok := errors.AsType[*table.Error](err); ok && errors.Is(err, table.ErrNoColumn) &&
+		slices.Contains(f.items, at.Column) {
+		return nil, nil, &table.Error{File: o.Model, Line: f.lines[at.Column], Err: fmt.Errorf("item %q is no column "+
+			"of %s", at.Column, o.Input)}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	members, incomplete, unanswered, ungrouped := map[string][]int{}, 0, 0, 0
+	for i, row := range sheet.Rows {
+		group := ""
+		if o.Group != "" {
+			if group = row.Levels[0]; group == "" {
+				ungrouped++
+				continue
+			}
+		}
+		missing := 0
+		for _, v := range row.Numbers {
+			if math.IsNaN(v) {
+				missing++
+			}
+		}
+		switch {
+		case missing == len(f.items):
+			unanswered++
+			continue
+		case missing > 0 && o.Estimator != FIML:
+			incomplete++
+			continue
+		}
+		if members[group] == nil {
+			groups = append(groups, group)
+		}
+		members[group] = append(members[group], i)
+	}
+	for _, left := range []struct {
+		rows int
+		why  string
+	}{
+		{ungrouped, "rows without a group are left out"},
+		{unanswered, "rows without an answer are left out"},
+		{incomplete, "rows with a missing answer are left out (--estimator fiml keeps them)"},
+	} {
+		if left.rows > 0 {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%d %s", left.rows, left.why))
+		}
+	}
+	if len(groups) == 0 {
+		return nil, nil, &table.Error{File: o.Input, Err: questionnaire.ErrNoAnswers}
+	}
+	for _, group := range groups {
+		x := mat.NewDense(len(members[group]), len(f.items), nil)
+		for e, i := range members[group] {
+			x.SetRow(e, sheet.Rows[i].Numbers)
+		}
+		if err := o.check(f, group, x); err != nil {
+			return nil, nil, err
+		}
+		samples = append(samples, sample{x})
+	}
+	return groups, samples, nil
+}
+
+// check refuses answers without a covariance matrix.
+func (o *Options) check(f *frame, group string, x *mat.Dense) error {
+	where := within(group)
+	for j, item := range f.items {
+		if low, high := linalg.Extremes(mat.Col(nil, j, x)); !(low < high) {
+			err := questionnaire.ErrConstant
+			if low > high {
+				err = questionnaire.ErrNeverAnswered
+			}
+			return &table.Error{File: o.Input, Column: item, Err: fmt.Errorf("%w%s", err, where)}
+		}
+	}
+	if n, p := x.Dims(); n <= p {
+		return &table.Error{File: o.Input, Err: fmt.Errorf("%d rows for %d items%s: there must be more rows than items",
+			n, p, where)}
+	}
+	return nil
+}
+
+// report fills in parameters, fit and modification indices of a fitted model.
+func (r *Result) report(f *fitted) {
+	r.Converged, r.Fit = true, f.measures
+	all := f.at(f.theta)
+	for e := range f.cells {
+		c := &f.cells[e]
+		p := Parameter{
+			Group: f.groups[c.group], LHS: c.lhs, Op: c.op, RHS: c.rhs, Estimate: c.at(f.theta),
+			SE: questionnaire.Figure(math.NaN()), Standardized: questionnaire.Figure(all[c.group].standardized(c, c.at(f.theta))),
+		}
+		if c.free != fixed {
+			p.SE = questionnaire.Figure(math.Sqrt(f.errors.At(c.free, c.free)))
+		}
+		r.Parameters = append(r.Parameters, p)
+	}
+	r.Modifications = f.modifications()
+	for g := range all {
+		r.Warnings = append(r.Warnings, f.improper(g, &all[g])...)
+	}
+}
+
+// deviation returns the standard deviation of a node.
+func (im *implied) deviation(node int) float64 {
+	if node < im.p {
+		return math.Sqrt(im.sigma.At(node, node))
+	}
+	return math.Sqrt(im.omega.At(node-im.p, node-im.p))
+}
+
+// residual returns the residual covariance of two nodes.
+func (im *implied) residual(i, j int) float64 {
+	if i < im.p {
+		return im.theta.At(i, j)
+	}
+	return im.psi.At(i-im.p, j-im.p)
+}
+
+// standardized returns a parameter as it is where items and factors have variance 1.
+func (im *implied) standardized(c *cell, v float64) float64 {
+	switch {
+	case c.kind == path:
+		return v * im.deviation(c.j) / im.deviation(c.i)
+	case c.kind == covariance && c.i == c.j:
+		return v / (im.deviation(c.i) * im.deviation(c.i))
+	case c.kind == covariance:
+		return v / math.Sqrt(im.residual(c.i, c.i)*im.residual(c.j, c.j))
+	case c.kind == scale:
+		return 1
+	default:
+		return v / im.deviation(c.i)
+	}
+}
+
+// improper returns warnings about variances below 0 and correlations above 1 of a group.
+func (f *fitted) improper(g int, im *implied) (all []string) {
+	where := within(f.groups[g])
+	var negative []string
+	for i := range im.p + im.m {
+		if im.residual(i, i) < 0 {
+			negative = append(negative, slices.Concat(f.items, f.factors)[i])
+		}
+	}
+	if len(negative) > 0 {
+		return []string{fmt.Sprintf("variances below 0%s: %s", where, strings.Join(negative, ", "))}
+	}
+	if values, _, ok := linalg.Eigen(im.psi); ok && values[0] < -1e-8*values[len(values)-1] {
+		all = append(all, fmt.Sprintf("the covariances of the factors%s are not those of any variables: a "+
+			"correlation is above 1", where))
+	}
+	return all
+}
