@@ -23,7 +23,7 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-var program = &clitest.Program{Name: "wardcast", Run: run}
+var program = &clitest.Program{Name: "wardcast", Run: runShard}
 
 var (
 	command  = program.Command
