@@ -361,33 +361,32 @@ func (c *Client) Passed(ctx context.Context, group, topic string, ends []int64) 
 	return passed, nil
 }
 
-// maxMessageBytes returns the max.message.bytes of the topics, if visible, or a *MissingTopicsError.
-func (c *Client) maxMessageBytes(ctx context.Context, topics ...string) (map[string]int, error) {
+// settings returns settings of topics by their names in Kafka, as far as they are visible, or a *MissingTopicsError.
+func (c *Client) settings(ctx context.Context, topics []string, names ...string) (map[string]map[string]string, error) {
 	req := &kafka.DescribeConfigsRequest{}
+	found := make(map[string]map[string]string)
 	for _, t := range topics {
+		found[t] = make(map[string]string)
 		req.Resources = append(req.Resources, kafka.DescribeConfigRequestResource{
-			ResourceType: kafka.ResourceTypeTopic, ResourceName: t, ConfigNames: []string{"max.message.bytes"},
+			ResourceType: kafka.ResourceTypeTopic, ResourceName: t, ConfigNames: names,
 		})
 	}
-	limits := make(map[string]int)
 	err := c.settle(ctx, func() (missing []string, err error) {
 		res, err := c.kafka.DescribeConfigs(ctx, req)
 		if err != nil {
-			return nil, fmt.Errorf("reading topic limits: %w", err)
+			return nil, fmt.Errorf("reading settings of topics: %w", err)
 		}
 		for _, r := range res.Resources {
 			if errors.Is(r.Error, kafka.UnknownTopicOrPartition) {
 				missing = append(missing, r.ResourceName)
 			}
 			for _, e := range r.ConfigEntries {
-				if n, err := strconv.Atoi(e.ConfigValue); err == nil && e.ConfigName == "max.message.bytes" {
-					limits[r.ResourceName] = n
-				}
+				found[r.ResourceName][e.ConfigName] = e.ConfigValue
 			}
 		}
 		return missing, nil
 	})
-	return limits, err
+	return found, err
 }
 
 // DeniedError names the permission that the brokers say the user lacks.

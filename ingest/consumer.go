@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -192,11 +193,12 @@ func (c *Consumer) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	limits, err := c.client.maxMessageBytes(ctx, c.cfg.Input, c.cfg.DeadLetters)
+	settings, err := c.client.settings(ctx, []string{c.cfg.Input, c.cfg.DeadLetters}, MaxMessageBytes)
 	if err != nil {
 		return nil //nolint:nilerr // A cluster may hide its settings.
 	}
-	if in, dlq := limits[c.cfg.Input], limits[c.cfg.DeadLetters]; dlq > 0 && dlq <= in {
+	in, _ := strconv.Atoi(settings[c.cfg.Input][MaxMessageBytes])
+	if dlq, _ := strconv.Atoi(settings[c.cfg.DeadLetters][MaxMessageBytes]); dlq > 0 && dlq <= in {
 		c.log.Warn("the dead letter topic should take larger messages than the input topic",
 			"kafka_topic", c.cfg.DeadLetters, "max_message_bytes", dlq, "input_max_message_bytes", in)
 	}

@@ -65,6 +65,7 @@ type grammar struct {
 	Synth         synthCmd         `cmd:"" help:"Generate labelled data with a known truth."`
 	Bench         benchCmd         `cmd:"" help:"Measure the speed against a reference."`
 	CheckConfig   checkConfigCmd   `cmd:"" help:"Check a configuration file and the models that it names." example:"wardcast check-config wardcast.yaml"`
+	Doctor        doctorCmd        `cmd:"" help:"Find what an installation lacks: brokers, topics, permissions, models, certificates." example:"wardcast doctor --config wardcast.yaml"`
 	Version       versionCmd       `cmd:"" help:"Print the version." example:"wardcast version"`
 	Completion    cli.Completion   `cmd:"" help:"Print the script that completes commands and flags in a shell." example:"source <(wardcast completion bash)"`
 	Complete      cli.Complete     `cmd:"" hidden:"" name:"__complete"`

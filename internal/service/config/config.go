@@ -217,6 +217,28 @@ func Load(path string) (*Config, error) {
 	return &c, nil
 }
 
+// Secrets returns the files that only the service may read: passwords, tokens and private keys.
+func (c *Config) Secrets() []string {
+	b := &c.Bridge
+	all := []string{
+		c.Kafka.TLS.KeyFile, c.Kafka.SASL.PasswordFile, c.HTTP.TLS.KeyFile, b.KeyFile, b.MLLP.TLS.Key, b.FHIR.TLS.Key,
+		b.Answers.TLS.Key, b.FHIR.TokenFile, b.FHIR.SMART.Key,
+	}
+	for _, t := range c.HTTP.Tokens {
+		all = append(all, t.TokenFile)
+	}
+	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
+}
+
+// Certificates returns the files of certificates that expire.
+func (c *Config) Certificates() []string {
+	b := &c.Bridge
+	return slices.DeleteFunc([]string{
+		c.Kafka.TLS.CAFile, c.Kafka.TLS.CertFile, c.HTTP.TLS.CertFile, b.MLLP.TLS.Certificate, b.MLLP.TLS.ClientCA,
+		b.FHIR.TLS.Certificate, b.FHIR.TLS.ClientCA, b.FHIR.CA, b.Answers.TLS.CA, b.Answers.TLS.Certificate,
+	}, func(path string) bool { return path == "" })
+}
+
 // Connection returns how to reach the brokers. It reads a password_env now; a password_file is read at each login.
 func (k *Kafka) Connection() (ingest.Connection, error) {
 	c := k.connection()

@@ -1,0 +1,188 @@
+package doctor_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
+	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/service/doctor"
+)
+
+func TestMain(m *testing.M) { ingesttest.VerifyMain(m) }
+
+// install returns the configuration of an installation with all its topics and no model yet.
+func install(t *testing.T) (*config.Config, *ingest.Client) {
+	t.Helper()
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1),
+		kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	c := config.Default()
+	c.Kafka.Brokers, c.Models.Store = fake.ListenAddrs(), t.TempDir()
+	if err := os.Chmod(c.Models.Store, 0o700); err != nil { //nolint:gosec // a folder
+		t.Fatal(err)
+	}
+	client, err := ingest.NewClient(ingest.Connection{Brokers: c.Kafka.Brokers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	for _, name := range c.KafkaTopics() {
+		compacted := name == c.Kafka.Topics.Models || name == c.Kafka.Topics.BedDemand
+		size := 0
+		if name == c.Kafka.Topics.DeadLetters {
+			size = ingest.DeadLetterMaxMessageBytes
+		}
+		topic := ingest.Topic{Name: name, Compacted: compacted, MaxMessageBytes: size}
+		if err := client.CreateTopics(t.Context(), topic); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &c, client
+}
+
+// certificate writes one that is valid until a time.
+func certificate(t *testing.T, until time.Time) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: until.AddDate(-1, 0, 0), NotAfter: until}
+	der, err := x509.CreateCertificate(rand.Reader, own, own, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644)
+}
+
+func file(t *testing.T, data []byte, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, data, mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestRun: each thing that an installation lacks is found by name, with its status and a remedy, and nothing else is.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	topic := func(name string, edit func(*ingest.Topic)) func(*testing.T, *config.Config, *ingest.Client) {
+		return func(t *testing.T, _ *config.Config, client *ingest.Client) {
+			if err := client.DeleteTopics(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+			if edit == nil {
+				return
+			}
+			made := ingest.Topic{Name: name}
+			if edit(&made); client.CreateTopics(t.Context(), made) != nil {
+				t.Fatal("topic not made")
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		lack   func(*testing.T, *config.Config, *ingest.Client)
+		check  string
+		status doctor.Status
+		detail string
+	}{
+		"no model": {func(*testing.T, *config.Config, *ingest.Client) {}, "champion", doctor.Fail, "first model"},
+		"no topic": {topic("triage.outcomes", nil), "topic triage.outcomes", doctor.Fail, "does not exist"},
+		"compacted notes": {
+			topic("triage.notes", func(t *ingest.Topic) { t.Compacted = true }),
+			"topic triage.notes", doctor.Warn, "is compacted",
+		},
+		"bed demand that is deleted": {
+			topic("triage.bed-demand", func(*ingest.Topic) {}),
+			"topic triage.bed-demand", doctor.Warn, "is not compacted",
+		},
+		"small dead letters": {
+			topic("triage.notes.dlq", func(t *ingest.Topic) { t.MaxMessageBytes = 1000 }),
+			"topic triage.notes", doctor.Warn, "lack the message",
+		},
+		"short retention": {
+			func(_ *testing.T, c *config.Config, _ *ingest.Client) { c.Retrain.WindowDays = 365 },
+			"topic triage.", doctor.Warn, "training sees less",
+		},
+		"no broker": {
+			func(_ *testing.T, c *config.Config, _ *ingest.Client) { c.Kafka.Brokers = []string{"127.0.0.1:1"} },
+			"brokers", doctor.Fail, "127.0.0.1:1",
+		},
+		"one broker of two": {func(_ *testing.T, c *config.Config, _ *ingest.Client) {
+			c.Kafka.Brokers = append(c.Kafka.Brokers, "127.0.0.1:1")
+		}, "brokers", doctor.Warn, "127.0.0.1:1"},
+		"token for all": {func(t *testing.T, c *config.Config, _ *ingest.Client) {
+			c.HTTP.Tokens = []config.Token{{
+				Name: "a", Role: config.Viewer, TokenFile: file(t, []byte(strings.Repeat("0123456789abcdef", 4)), 0o644),
+			}}
+		}, "secret files", doctor.Warn, "0644"},
+		"store for all": {func(t *testing.T, c *config.Config, _ *ingest.Client) {
+			if err := os.Mkdir(filepath.Join(c.Models.Store, "generations"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(c.Models.Store, 0o755); err != nil { //nolint:gosec // what is to be found
+				t.Fatal(err)
+			}
+		}, "store", doctor.Warn, "0755"},
+		"expired": {func(t *testing.T, c *config.Config, _ *ingest.Client) {
+			c.Bridge.FHIR.CA = certificate(t, now.Add(-time.Hour))
+		}, "certificate", doctor.Fail, "expired"},
+		"expires": {func(t *testing.T, c *config.Config, _ *ingest.Client) {
+			c.Bridge.FHIR.CA = certificate(t, now.AddDate(0, 0, 7))
+		}, "certificate", doctor.Warn, "expires"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			installed, client := install(t)
+			installed.Retrain.WindowDays = 1 // what the brokers keep by default
+			c.lack(t, installed, client)
+			found := false
+			for _, got := range doctor.Run(t.Context(), installed, now) {
+				if got.Status != doctor.OK && got.Remedy == "" || got.Detail == "" {
+					t.Errorf("no remedy or detail: %+v", got)
+				}
+				usual := []string{"champion", "copies", "configuration", "synchronization of the clock"}
+				switch {
+				case strings.HasPrefix(got.Name, c.check) && got.Status == c.status && strings.Contains(got.Detail, c.detail):
+					found = true
+				case got.Status != doctor.OK && !slices.Contains(usual, got.Name) && !strings.HasPrefix(got.Name, "disk"):
+					t.Errorf("also %+v", got)
+				}
+			}
+			if !found {
+				t.Errorf("not found: %s %s", c.status, c.detail)
+			}
+		})
+	}
+}
+
+// TestStopped: an interrupted run ends.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	c, _ := install(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if !doctor.Failed(doctor.Run(ctx, c, time.Now())) {
+		t.Error("nothing failed")
+	}
+}

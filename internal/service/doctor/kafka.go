@@ -1,0 +1,200 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest"
+)
+
+// topic is what the configuration needs of a KafkaTopic.
+type topic struct {
+	name      string
+	compacted bool
+	feeds     string        // KafkaTopic of dead letters of this one, which takes larger messages
+	keep      time.Duration // how long records must be kept, 0 for any time
+	read      bool
+	write     bool
+}
+
+func (d *doctor) topics() (all []topic) {
+	if t := &d.Kafka.Topics; d.Models.Store != "" {
+		window := time.Duration(d.Retrain.WindowDays) * 24 * time.Hour
+		all = append(all,
+			topic{name: t.Notes, read: true, feeds: t.DeadLetters, keep: window},
+			topic{name: t.Outcomes, read: true, keep: window},
+			topic{name: t.Predictions, read: true, write: true},
+			topic{name: t.DeadLetters, write: true},
+			topic{name: t.Models, compacted: true, read: true, write: true},
+			topic{name: t.BedDemand, compacted: true, read: true, write: true})
+		if d.Shadow.Generation != "" {
+			all = append(all, topic{name: t.Shadow, write: true})
+		}
+	}
+	if t := &d.Questionnaires.Topics; len(d.Questionnaires.Models) > 0 {
+		all = append(all, topic{name: t.Responses, read: true, feeds: t.DeadLetters}, topic{name: t.Scores, write: true},
+			topic{name: t.DeadLetters, write: true})
+	}
+	return all
+}
+
+func (d *doctor) streams(ctx context.Context) {
+	connection, err := d.Kafka.Connection()
+	reached := false
+	d.check("brokers", strings.Join(connection.Brokers, ", ")+" answer", func(bad found) {
+		if err != nil {
+			bad(Fail, "mend the section kafka of the configuration", "%v", err)
+			return
+		}
+		var errs []error
+		for _, broker := range connection.Brokers {
+			one := connection
+			one.Brokers = []string{broker}
+			if err := probe(ctx, one); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		reached = len(errs) < len(connection.Brokers)
+		for _, err := range errs {
+			status := Fail
+			if reached {
+				status = Warn
+			}
+			bad(status, "start the broker, or mend kafka.brokers, kafka.tls and kafka.sasl", "%v", err)
+		}
+	})
+	if !reached {
+		return
+	}
+	client, err := ingest.NewClient(connection)
+	if err != nil {
+		return // brokers says so
+	}
+	defer client.Close()
+	all := d.topics()
+	var names []string
+	for _, t := range all {
+		names = append(names, t.name)
+	}
+	states, err := client.Describe(ctx, names...)
+	if err != nil {
+		d.check("topics", "", func(bad found) {
+			bad(Fail, "let the user see topics and their settings: Describe and DescribeConfigs", "%v", err)
+		})
+	}
+	if len(states) == 0 && err != nil {
+		return
+	}
+	for _, t := range all {
+		d.topic(&t, states)
+	}
+	d.copies(names, states)
+	d.authorization(ctx, client, all, states)
+}
+
+func probe(ctx context.Context, connection ingest.Connection) error {
+	client, err := ingest.NewClient(connection)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return client.Probe(ctx)
+}
+
+func (d *doctor) topic(t *topic, states map[string]*ingest.TopicState) {
+	s := states[t.name]
+	if s == nil {
+		d.check("topic "+t.name, "", func(bad found) {
+			bad(Fail, "make it, for example with `wardcast serve --create-topics`", "topic %s does not exist", t.name)
+		})
+		return
+	}
+	policy, retention, limit := s.Settings[ingest.CleanupPolicy], s.Settings[ingest.Retention], size(s)
+	fine := fmt.Sprintf("partitions %d, %s=%s, %s=%s, %s=%d", s.Partitions, ingest.CleanupPolicy, policy,
+		ingest.Retention, retention, ingest.MaxMessageBytes, limit)
+	d.check("topic "+t.name, fine, func(bad found) {
+		set := func(value string) string {
+			return "kafka-configs.sh --alter --entity-type topics --entity-name " + t.name + " --add-config " + value
+		}
+		switch compacted := strings.Contains(policy, "compact"); {
+		case policy == "": // not visible
+		case t.compacted && !compacted:
+			bad(Warn, set("cleanup.policy=compact"), "topic %s is not compacted: what is said once is lost after %s ms",
+				t.name, retention)
+		case !t.compacted && compacted:
+			bad(Warn, set("cleanup.policy=delete"), "topic %s is compacted: earlier records of a visit are deleted, also "+
+				"before a scorer that was away has read them", t.name)
+		}
+		if dead := states[t.feeds]; dead != nil && size(dead) > 0 && size(dead) <= limit {
+			bad(Warn, strings.Replace(set("max.message.bytes="+strconv.Itoa(ingest.DeadLetterMaxMessageBytes)), t.name,
+				t.feeds, 1), "topic %s takes no larger messages than %s: its largest dead letters lack the message",
+				t.feeds, t.name)
+		}
+		if ms, err := strconv.ParseInt(retention, 10, 64); err == nil && ms >= 0 && ms < t.keep.Milliseconds() {
+			bad(Warn, set("retention.ms="+strconv.FormatInt(t.keep.Milliseconds(), 10)),
+				"topic %s keeps records for %d days, and retrain.window_days is %.0f: training sees less", t.name,
+				ms/(24*time.Hour).Milliseconds(), t.keep.Hours()/24)
+		}
+	})
+}
+
+// size returns the limit of messages, 0 if it is not visible.
+func size(s *ingest.TopicState) int {
+	n, _ := strconv.Atoi(s.Settings[ingest.MaxMessageBytes])
+	return n
+}
+
+func (d *doctor) copies(names []string, states map[string]*ingest.TopicState) {
+	d.check("copies", "each partition has several", func(bad found) {
+		var single []string
+		for _, name := range names {
+			if s := states[name]; s != nil && s.Copies == 1 {
+				single = append(single, name)
+			}
+		}
+		if len(single) > 0 {
+			bad(Warn, "use three brokers, replication factor 3 and min.insync.replicas 2",
+				"one copy only of %s: a broker that is lost loses records", strings.Join(single, ", "))
+		}
+	})
+}
+
+func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all []topic,
+	states map[string]*ingest.TopicState,
+) {
+	d.check("authorization", "the user may do all that serve does", func(bad found) {
+		need := func(allowed ingest.Operations, code int, operation, kind, name string) {
+			if !allowed.Has(code) {
+				bad(Fail, fmt.Sprintf("kafka-acls.sh --add --operation %s --%s %s --allow-principal …", operation, kind, name),
+					"the user may not %s %s %s", strings.ToLower(operation), kind, name)
+			}
+		}
+		for _, t := range all {
+			s := states[t.name]
+			if s != nil && t.read {
+				need(s.Allowed, ingest.Read, "Read", "topic", t.name)
+			}
+			if s != nil && t.write {
+				need(s.Allowed, ingest.Write, "Write", "topic", t.name)
+			}
+		}
+		var groups []string
+		if d.Models.Store != "" {
+			groups = append(groups, d.Kafka.Group)
+		}
+		if len(d.Questionnaires.Models) > 0 {
+			groups = append(groups, d.Questionnaires.Group)
+		}
+		for _, group := range groups {
+			allowed, err := client.GroupOperations(ctx, group)
+			if err != nil {
+				bad(Warn, "look at the log of the brokers", "%v", err)
+				continue
+			}
+			need(allowed, ingest.Read, "Read", "group", group)
+		}
+	})
+}
