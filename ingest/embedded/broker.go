@@ -127,6 +127,9 @@ func lock(dir string) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating broker folder: %w", err)
 	}
+	if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a folder; its records are patients' notes
+		return nil, fmt.Errorf("protecting broker folder: %w", err)
+	}
 	l := flock.New(filepath.Join(dir, "lock"))
 	ok, err := l.TryLock()
 	if err != nil {

@@ -386,7 +386,7 @@ func makeFolder(path string) (undo func(), err error) {
 			_ = os.Remove(dir) // fails if it is not empty
 		}
 	}
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	if err := os.MkdirAll(path, 0o700); err != nil {
 		undo()
 		return nil, fmt.Errorf("making the output folder: %w", err)
 	}
@@ -403,7 +403,7 @@ func write(dir string, report *Report, result *solver.Result) error {
 	if err := os.Remove(filepath.Join(dir, ResultFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replacing %q: %w", ResultFile, err)
 	}
-	folder := files.Folder{Path: dir, Files: 0o644}
+	folder := files.Folder{Path: dir, Files: 0o600}
 	var factors bytes.Buffer
 	if err = safetensors.Write(&factors, tensors(result), nil); err == nil {
 		err = folder.Write(FactorsFile, factors.Bytes())

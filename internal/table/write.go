@@ -58,7 +58,7 @@ func Create(path string) (*File, error) {
 func CreateAny(path string) (*File, error) {
 	_, compression := Extensions(path)
 	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
-		renameio.WithPermissions(0o644))
+		renameio.WithPermissions(0o600))
 	if err != nil {
 		return nil, Cause(err)
 	}

@@ -104,7 +104,7 @@ func Run(ctx context.Context, o Options) (*Counts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(o.Out, 0o750); err != nil {
+	if err := os.MkdirAll(o.Out, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder: %w", err)
 	}
 	unlock, err := files.Lock(ctx, filepath.Join(o.Out, files.LockFile), 0o600)

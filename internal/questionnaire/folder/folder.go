@@ -89,8 +89,7 @@ func Write(ctx context.Context, dir string, f *model.Fitted) error {
 		return err
 	}
 	maps.Copy(contents, drawn)
-	// everyone with write access to the folder may lock it
-	place := files.Folder{Path: dir, Folders: 0o700, Files: 0o644, Lock: 0o644}
+	place := files.Folder{Path: dir, Folders: 0o700, Files: 0o600, Lock: 0o600}
 	return place.Locked(ctx, "", stagingPrefix, func() error {
 		staging, err := place.Stage(ctx, "", stagingPrefix, contents)
 		if err != nil {
@@ -101,7 +100,7 @@ func Write(ctx context.Context, dir string, f *model.Fitted) error {
 }
 
 func makeFolder(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the output folder: %w", err)
 	}
 	return nil
