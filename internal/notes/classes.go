@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/internal/lists"
 )
 
-// Limits on the number of classes and on the visits of each class.
+// Limits on the number of classes and on the patients of each class.
 const (
-	maxClasses = 100
-	minVisits  = 10
+	maxClasses  = 100
+	minPatients = intake.LeastNamed
 )
 
 // AutoClasses stands for all values of the label.
@@ -77,26 +78,23 @@ func (t *Table) settleClasses(columns *Columns) error {
 	if t.Admission, err = columns.admission(t.Classes); err != nil {
 		return err
 	}
-	visits := make([]map[any]bool, len(t.Classes)) // by id; a row without an id is a separate visit
-	for i := range visits {
-		visits[i] = map[any]bool{}
+	people := make([]map[string]bool, len(t.Classes))
+	for i := range people {
+		people[i] = map[string]bool{}
 	}
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		r.Positive = t.Admission[r.Class]
-		visit := any(r.Visit)
-		if r.Visit == "" {
-			visit = i
-		}
-		visits[r.Class][visit] = true
+		people[r.Class][t.person(i)] = true
 	}
 	for c, name := range t.Classes {
-		if n := len(visits[c]); n < minVisits {
-			if name = strconv.Quote(name); len(name) > longestClass {
-				name = fmt.Sprintf("the one whose name has %d bytes", len(t.Classes[c]))
+		if n := len(people[c]); n < minPatients {
+			name = strconv.Quote(name)
+			if columns.auto() {
+				name = "a label, which is not shown as it may be a name,"
 			}
 			return fmt.Errorf("%w: %s has %d and needs %d: leave its rows out and name the other classes, or give "+
-				"them the label of another class", ErrRareClass, name, n, minVisits)
+				"them the label of another class", ErrRareClass, name, n, minPatients)
 		}
 	}
 	return nil
@@ -108,23 +106,32 @@ func (t *Table) commoner(a, b string) int {
 }
 
 // maxLabels and longestLabel limit the labels in a log line and their bytes: a column that exceeds them may hold text
-// of patients. longestClass applies to a column that the user has declared to hold classes.
+// of patients.
 const (
 	maxLabels    = 12
 	longestLabel = 24
-	longestClass = 64
 )
 
-// LabelCounts returns each label and its number of rows for a log line, the most common first, or only the number of
-// labels.
+// LabelCounts returns each label and its number of rows for a log line, the most common first, without the names of
+// rare ones, or only the number of labels.
 func (t *Table) LabelCounts() string {
 	names := slices.SortedFunc(maps.Keys(t.Labels), t.commoner)
 	if len(names) > maxLabels ||
 		slices.ContainsFunc(names, func(name string) bool { return len(name) > longestLabel }) {
 		return fmt.Sprintf("%d different labels", len(names))
 	}
+	others, many := 0, t.people.Many()
+	names = slices.DeleteFunc(names, func(name string) bool {
+		if !many[name] {
+			others += t.Labels[name]
+		}
+		return !many[name]
+	})
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%q %d", name, t.Labels[name])
+	}
+	if others > 0 {
+		names = append(names, fmt.Sprint(intake.Others, " ", others))
 	}
 	return strings.Join(names, ", ")
 }

@@ -2,12 +2,14 @@ package notes
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/classifier/intake"
 )
 
 // outcomes is a table of 12 rows sent home, 11 admitted, 10 transferred, in turn.
@@ -106,18 +108,18 @@ func TestClassErrors(t *testing.T) {
 		"no label": {
 			three + "x,\n", `FILE, line 35, column "label": no label`, Columns{Classes: auto}, ErrNoLabel,
 		},
-		"rare": {three + "x,died\nx,died\n", `FILE, column "label": too few visits of a class: "died" ` +
-			`has 2 and needs 10: leave its rows out and name the other classes, or give them the label of another ` +
+		"rare": {three + "x,died\nx,died\n", `FILE, column "label": too few patients of a class: a label, which is not ` +
+			`shown as it may be a name, has 2 and needs 10: leave its rows out and name the other classes, or give them the label of another ` +
 			`class`, Columns{Classes: auto}, ErrRareClass},
-		"rare, not shown": {three + "x," + strings.Repeat(secret, 7) + "\n", `FILE, column "label": too few ` +
-			`visits of a class: the one whose name has 70 bytes has 1 and needs 10: leave its rows out and name the ` +
-			`other classes, or give them the label of another class`, Columns{Classes: auto}, ErrRareClass},
-		"not there": {three, `FILE, column "label": too few visits of a class: "died" has 0 and needs 10: ` +
+		"not there": {three, `FILE, column "label": too few patients of a class: "died" has 0 and needs 10: ` +
 			`leave its rows out and name the other classes, or give them the label of another ` +
 			`class`, Columns{Classes: []string{"home", "ward", "moved", "died"}}, ErrRareClass},
-		"of one visit": {"visit_id,text,label\n" + strings.Repeat("a,x,home\n", 20) + strings.Repeat(",x,ward\n",
-			20), `FILE, column "label": too few visits of a class: "home" has 1 and needs 10: leave its rows out and ` +
-			`name the other classes, or give them the label of another class`, Columns{Classes: auto}, ErrRareClass},
+		"of one visit": {
+			"visit_id,text,label\n" + strings.Repeat("a,x,home\n", 20) + strings.Repeat(",x,ward\n", 20), `FILE, column "label": too few patients of a class: a label, which is not shown as it may be a name, ` +
+				`has 1 and needs 10: leave its rows out and name the other classes, or give them the label of another class`,
+			Columns{Classes: auto},
+			ErrRareClass,
+		},
 		"one class": {outcomes("home"), `FILE, column "label": only one class among the ` +
 			`labels`, Columns{Classes: auto}, ErrOneClass},
 		"too many": {many.String(), `FILE, line 102, column "label": more than 100 different labels: name ` +
@@ -162,11 +164,17 @@ func TestLabelCounts(t *testing.T) {
 		many[string(r)] = 1
 	}
 	for want, labels := range map[string]map[string]int{
-		`"b" 2, "a" 1, "c" 1`: {"a": 1, "b": 2, "c": 1},
-		"1 different labels":  {strings.Repeat(secret, 4): 1},
-		"13 different labels": many,
+		`"b" 20, "a" 10, others 10`: {"a": 10, "b": 20, "c": 9, secret: 1},
+		"1 different labels":        {strings.Repeat(secret, 4): 1},
+		"13 different labels":       many,
 	} {
-		if got := (&Table{Labels: labels}).LabelCounts(); got != want {
+		people := intake.Tally{}
+		for label, n := range labels {
+			for i := range n {
+				people.Add(label, strconv.Itoa(i))
+			}
+		}
+		if got := (&Table{Labels: labels, people: people}).LabelCounts(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package notes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models/train"
@@ -24,6 +26,7 @@ type Table struct {
 	Empty  int            // rows left out because they have no text
 	Ends   []int          // number of rows up to the end of each file
 	Labels map[string]int // rows by label; numbers in their shortest form
+	people intake.Tally   // of the labels
 	// Classes are the outcomes, the reference first; Admission marks those that count as admitted. Both are nil if
 	// Columns.Classes is.
 	Classes   []string
@@ -39,15 +42,15 @@ var (
 	ErrNotClass  = errors.New("the label is not one of the classes")
 	// ErrManyClasses is returned for a column that probably does not hold outcomes.
 	ErrManyClasses = fmt.Errorf("more than %d different labels: name the classes, or another column", maxClasses)
-	// ErrRareClass is returned for a class with too few visits to learn from.
-	ErrRareClass = errors.New("too few visits of a class")
+	// ErrRareClass is returned for a class with too few patients to learn from.
+	ErrRareClass = errors.New("too few patients of a class")
 	// ErrLabelAsFeature is returned if the outcome would be predicted from itself.
 	ErrLabelAsFeature = errors.New("the label cannot be an auxiliary column, the complaint or the text")
 )
 
 // Read reads files in order, in any format of package table, and ignores other columns. Rows without text are counted
 // and left out. It is an error if a file has no rows or if all labels have one class; with Columns.Classes also if a
-// label is not a class, or a class has fewer than ten visits. Errors are *table.Error.
+// label is not a class, or a class has fewer than ten patients. Errors are *table.Error.
 func Read(paths []string, columns Columns) (*Table, error) {
 	t := &Table{}
 	named := columns.named()
@@ -165,10 +168,16 @@ func (t *Table) add(r *records) error {
 	}
 	t.Rows = append(t.Rows, row)
 	if t.Labels == nil {
-		t.Labels = map[string]int{}
+		t.Labels, t.people = map[string]int{}, intake.Tally{}
 	}
 	t.Labels[y]++
+	t.people.Add(y, t.person(len(t.Rows)-1))
 	return nil
+}
+
+// person returns who a row is about: the patient, else the visit, else somebody of its own.
+func (t *Table) person(row int) string {
+	return cmp.Or(t.Rows[row].Patient, t.Rows[row].Visit, "row "+strconv.Itoa(row))
 }
 
 // sameLabel compares labels as numbers if both are numbers (some programs write 1 as 1.0), otherwise as text.

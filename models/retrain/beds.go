@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/classifier/intake"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models/train"
 )
 
@@ -101,13 +103,17 @@ func (j *Job) history(past *Past, aux []train.Aux, rows []train.Row, trained *tr
 		}
 		h.Visits = append(h.Visits, v)
 	}
-	named := j.wards(past, rows)
+	named, complaints := j.wards(past, rows), make([]string, len(rows))
+	for i := range rows {
+		complaints[i] = beds.Complaint(rows[i].Complaint)
+	}
+	intake.HideRare(complaints, lists.Map(rows, person))
 	age := slices.IndexFunc(aux, func(a train.Aux) bool { return a.Name == "age" })
 	for i := range rows {
 		row, d := &rows[i], &past.Decisions[i]
 		v := beds.Visit{
 			Arrived: row.Arrived, Decided: d.At, Admitted: d.Admitted, P: p[i],
-			Complaint: beds.Complaint(row.Complaint), Age: -1,
+			Complaint: complaints[i], Age: -1,
 		}
 		if named[d.Ward] {
 			v.Ward = d.Ward
@@ -131,9 +137,9 @@ func (j *Job) history(past *Past, aux []train.Aux, rows []train.Row, trained *tr
 
 // wards returns the wards that a fit may name: those that are configured, and those of enough patients.
 func (j *Job) wards(past *Past, rows []train.Row) map[string]bool {
-	wards := beds.Tally{}
+	wards := intake.Tally{}
 	for i := range rows {
-		wards.Add(past.Decisions[i].Ward, cmp.Or(rows[i].Patient, rows[i].Visit))
+		wards.Add(past.Decisions[i].Ward, person(rows[i]))
 	}
 	named := wards.Many()
 	for ward := range j.Beds.Available {
@@ -141,6 +147,9 @@ func (j *Job) wards(past *Past, rows []train.Row) map[string]bool {
 	}
 	return named
 }
+
+// person returns who a row is about, the visit if the patient is not known.
+func person(r train.Row) string { return cmp.Or(r.Patient, r.Visit) }
 
 // meanProbability returns that of the visits. Visits without an outcome get it: a scorer counts them among those who
 // wait, so without them forecasts of the past would seem better than a scorer's.

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/retrain"
 )
 
 // TestBeds: a retraining adds what forecasts of beds rest on, with the wards and times of the outcomes. A ward that one
-// patient went to forty times is not named.
+// patient went to forty times is not named, nor is that patient's complaint.
 func TestBeds(t *testing.T) {
 	t.Parallel()
 	_, source := hospital(t, tinyVisits)
@@ -24,7 +25,7 @@ func TestBeds(t *testing.T) {
 		if err := msg.DecodeNote(source.notes[i].Value, &n); err != nil {
 			t.Fatal(err)
 		}
-		n.PatientID = "one"
+		n.PatientID, n.Complaint = "one", "Zyqwert Xyloph"
 		rare[n.VisitID], source.notes[i].Value = true, n.AppendJSON(nil)
 	}
 	for i := range source.outcomes {
@@ -53,6 +54,9 @@ func TestBeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if strings.Contains(strings.ToLower(string(data)), "zyqwert") {
+		t.Error("the fit names the complaint of one patient")
+	}
 	var fit beds.Fit
 	if err := json.Unmarshal(data, &fit); err != nil {
 		t.Fatal(err)
@@ -66,6 +70,9 @@ func TestBeds(t *testing.T) {
 	}
 	if age := at(24 * 30).Sub(fit.AsOf); age.Abs() > 2*time.Hour {
 		t.Errorf("the history ends at %v, though the last arrival was on day 30", fit.AsOf)
+	}
+	if _, known := fit.BaseRate(intake.Others); !known {
+		t.Error("the fit has no other complaints")
 	}
 	if base, known := fit.BaseRate("fall"); !known || base <= 0 || base >= 1 {
 		t.Errorf("base rate %v, %v", base, known)

@@ -30,8 +30,8 @@
 // With them, and with several outcomes, the model of a complaint is trained from its own notes alone.
 //
 // Bundles hold card and report of each model (Fitted, models/report). Gatekeeper has the gate judge them next to what
-// is served. Neither names what fewer than 5 patients share, 10 from 5,000 notes on: complaints and levels are text
-// that somebody typed.
+// is served. Neither names what fewer than intake.LeastNamed patients share: complaints and levels are text that
+// somebody typed.
 //
 // All of it is a pure function of rows, Settings and the version before: on one architecture equal input gives equal
 // bits, whatever GOMAXPROCS is. Without the vector kernels of linalg the bits may be others.

@@ -224,7 +224,7 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
 				settings := c.Settings
 				settings.Text.MinDF, settings.Text.MinCommon = settings.minDF(len(on.Rows))
 				t := &trial{
-					data: on, train: newRows(on, settings.Text.MinDF), test: lists.Take(d.Rows, split.Test),
+					data: on, train: newRows(on), test: lists.Take(d.Rows, split.Test),
 					texts: map[trialText]*text{},
 				}
 				for i, configuration := range c.Configurations {

@@ -18,7 +18,7 @@ import (
 // fitted returns the model of rows whose features are laid out, or not.
 func fitted(t *testing.T, d Data, s Settings, manyRows int) *Fitted {
 	t.Helper()
-	r := newRows(d, s.Text.MinDF)
+	r := newRows(d)
 	s.manyRows = manyRows
 	tx, err := vectorize(t.Context(), r, s.Text, &s)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestManyNotesTrain(t *testing.T) {
 func TestSampleIsEvenlySpaced(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 10)
-	r := newRows(Data{Rows: rows, Aux: auxColumns()}, 1)
+	r := newRows(Data{Rows: rows, Aux: auxColumns()})
 	if r.sample(10) != r || r.sample(0) != r {
 		t.Error("a sample of all is not all")
 	}

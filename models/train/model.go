@@ -379,7 +379,7 @@ func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 	if err := s.Check(len(d.Classes)); err != nil {
 		return nil, err
 	}
-	r := newRows(d, s.Text.MinDF)
+	r := newRows(d)
 	t, err := readTexts(ctx, r, s)
 	if err != nil {
 		return nil, err

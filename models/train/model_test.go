@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/textproc"
@@ -247,7 +248,7 @@ func contributions(p *msg.Prediction) float64 {
 // linearPredictor fits the head anew and returns its predictions at λ, from the design.
 func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float64 {
 	t.Helper()
-	r := newRows(d, s.Text.MinDF)
+	r := newRows(d)
 	tx, err := vectorize(t.Context(), r, s.Text, s)
 	if err != nil {
 		t.Fatal(err)
@@ -306,14 +307,16 @@ func TestPooledComplaint(t *testing.T) {
 		want       []string
 	}{
 		"two of two spellings": {[]string{"Cough", "fever ", " COUGH", "Fever"}, true, []string{"cough", "fever"}},
-		"one and none":         {[]string{"cough", "", "cough", "Cough"}, true, nil},
+		"one":                  {[]string{"cough", "Cough"}, true, nil},
 		"not pooled":           {[]string{"cough", "fever", "cough", "fever"}, false, nil},
 	} {
 		var rows []Row
-		for _, complaint := range c.complaints {
-			rows = append(rows, Row{Complaint: complaint})
+		for range intake.LeastNamed {
+			for _, complaint := range c.complaints {
+				rows = append(rows, Row{Complaint: complaint})
+			}
 		}
-		r := newRows(Data{Rows: rows, Pooled: c.pooled}, 2)
+		r := newRows(Data{Rows: rows, Pooled: c.pooled})
 		var got []string
 		for _, column := range r.columns {
 			got = append(got, column.Levels...)

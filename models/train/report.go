@@ -10,6 +10,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/lists"
@@ -180,11 +181,9 @@ const (
 
 var groupFields = []string{"sex", siteField, "acuity"}
 
-const rareLevels = "others" // the subgroup of all levels of too few patients to be named
-
 // Groupings returns the subgroups in which a model of these notes is judged: by complaint if there are several, by
 // site, and by age band, sex and acuity if they are auxiliary values. Levels of too few patients to be named are one
-// subgroup.
+// subgroup, intake.Others.
 func Groupings(d *Data) []gate.Grouping {
 	var out []gate.Grouping
 	who := patients(d.Rows)
@@ -194,7 +193,7 @@ func Groupings(d *Data) []gate.Grouping {
 			g.Level[i] = level(&d.Rows[i])
 		}
 		if name != ageField { // whose levels are ours
-			hideRare(g.Level, who)
+			intake.HideRare(g.Level, who)
 		}
 		if folds.Distinct(g.Level) > 1 {
 			out = append(out, g)
@@ -249,21 +248,4 @@ func shownGroupings(d *Data) []gate.Grouping {
 		out = slices.Insert(out, cmp.Or(at+1, len(out)), g)
 	}
 	return out
-}
-
-// hideRare replaces the levels of too few patients, which may be names that were typed there.
-func hideRare(levels, patients []string) {
-	of := map[string]map[string]bool{}
-	for i, level := range levels {
-		if of[level] == nil {
-			of[level] = map[string]bool{}
-		}
-		of[level][patients[i]] = true
-	}
-	least := leastPatients(len(levels))
-	for i, level := range levels {
-		if level != "" && len(of[level]) < least {
-			levels[i] = rareLevels
-		}
-	}
 }

@@ -28,8 +28,8 @@ func TestGroupings(t *testing.T) {
 			"vitals.hr", bundle.Numeric,
 		}},
 	}
-	// Of each kind of note five patients, and of the last one four.
-	for range 5 {
+	// Of each kind of note ten patients, and of the last one nine.
+	for range 10 {
 		d.Rows = append(d.Rows,
 			Row{Complaint: "Chest Pain", Site: "A", Aux: []msg.Value{
 				msg.Number(17), msg.Text("F"), msg.Number(3), msg.Number(90),
@@ -39,7 +39,7 @@ func TestGroupings(t *testing.T) {
 			},
 			Row{Site: "B", Aux: []msg.Value{{}, {}, msg.Number(1), {}}})
 	}
-	for range 4 {
+	for range 9 {
 		d.Rows = append(d.Rows, Row{Complaint: "Erna Beispiel", Site: "Beispiel", Aux: []msg.Value{
 			msg.Number(50), msg.Text("Erna"), msg.Number(1988), {},
 		}})
@@ -66,11 +66,11 @@ func TestGroupings(t *testing.T) {
 			}
 		}
 	}
-	if d := cmp.Diff(map[string]int{"age": 5, "sex": 5, "acuity": 5, "vitals.hr": 9}, missing); d != "" {
+	if d := cmp.Diff(map[string]int{"age": 10, "sex": 10, "acuity": 10, "vitals.hr": 19}, missing); d != "" {
 		t.Errorf("notes without a value: %s", d)
 	}
 	// A patient who comes often is one.
-	for i := range d.Rows[:15] {
+	for i := range d.Rows[:30] {
 		d.Rows[i].Patient = "one"
 	}
 	if got := kinds(&d)["sex"]; !slices.Equal(got, []string{"others", "others", "", "others"}) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models/rounds"
@@ -50,13 +51,13 @@ func bareRows(d Data) *rows {
 }
 
 // newRows has the auxiliary values, in columns that it learns from them.
-func newRows(d Data, minPatients int) *rows {
+func newRows(d Data) *rows {
 	r := bareRows(d)
 	all := r.all
 	add := func(name string, kind bundle.AuxKind, leastLevels int, value func(Row) msg.Value) {
 		values := lists.Map(all, value)
 		column := classifier.NewAuxColumn(classifier.AuxValues{
-			Name: name, Kind: kind, Values: values, Patients: r.patients, MinPatients: minPatients,
+			Name: name, Kind: kind, Values: values, Patients: r.patients, MinPatients: intake.LeastNamed,
 		})
 		if len(column.Levels) < leastLevels {
 			return

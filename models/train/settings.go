@@ -9,6 +9,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -251,18 +252,12 @@ func (s *Settings) minDF(n int) (least, common int) {
 	if s.Text.MinDF > 0 {
 		return s.Text.MinDF, s.Text.MinCommon
 	}
-	return leastPatients(n), leastCommon
+	if n < manyNotes {
+		return 5, leastCommon
+	}
+	return intake.LeastNamed, leastCommon
 }
 
 const manyNotes = 5000 // the number of notes from which on a term needs ten patients
-
-// leastPatients returns how many patients of n notes must share a term, a complaint or the level of a subgroup before
-// it is named: a rarer one could be a name that was typed into the wrong field.
-func leastPatients(n int) int {
-	if n >= manyNotes {
-		return 10
-	}
-	return 5
-}
 
 func (s *Settings) words() bool { return s.Words || s.Method == BagOfWords }

@@ -135,7 +135,7 @@ func TestScorerIsTheFactorization(t *testing.T) {
 // predicted factorizes data anew and returns the log-odds of rows by smf's own model.
 func predicted(t *testing.T, d Data, of []Row, s *Settings) *mat.Dense {
 	t.Helper()
-	r := newRows(d, s.Text.MinDF)
+	r := newRows(d)
 	tx, err := vectorize(t.Context(), r, s.Text, s)
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestHeldOutLabelsDoNotMatter(t *testing.T) {
 				s := smallSupervised(method)
 				change(&s)
 				run := func(d Data) *mat.Dense {
-					r := newRows(d, s.Text.MinDF)
+					r := newRows(d)
 					tx, err := vectorize(t.Context(), r, s.Text, &s)
 					if err != nil {
 						t.Fatal(err)

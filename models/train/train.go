@@ -15,6 +15,7 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models/report"
@@ -116,9 +117,8 @@ func newTraining(d Data, s Settings, job Job) *training {
 	if s.Method.Supervised() {
 		t.steps = supervisedSteps
 	}
-	least := leastPatients(len(d.Rows))
 	t.groups = slices.DeleteFunc(byComplaint(d), func(g Group) bool {
-		rare := folds.Distinct(patients(g.Rows)) < least
+		rare := folds.Distinct(patients(g.Rows)) < intake.LeastNamed
 		if rare {
 			t.out.RareComplaints++
 		}

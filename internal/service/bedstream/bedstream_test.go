@@ -156,7 +156,8 @@ func TestSameBytes(t *testing.T) {
 			}
 			b := again.all(httpapi.DemandQuery{At: moments[0]})
 			if name == "own" && (!strings.HasPrefix(b.BedsVersion, bedstream.OwnVersion) ||
-				len(before[moments[0]]) != 4 || b.Coming.Mean < 1) {
+				len(before[moments[0]]) != 4 || // all, and three wards
+				b.Coming.Mean < 1) {
 				t.Errorf("%+v", b)
 			}
 			if name == "generic" && (b.BedsVersion != bedstream.GenericVersion || b.Calibrated) {
@@ -166,7 +167,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// past sends the visits of so many days, one an hour.
+// past sends the visits of so many days, one an hour. Nine of the admitted went to a ward of too few patients to be named.
 func (s *site) past(days int) {
 	s.Helper()
 	var records []*kgo.Record
@@ -188,6 +189,9 @@ func (s *site) past(days int) {
 			outcome = early(s.outcome(i, d, func(o *msg.Outcome) {
 				o.Ward, o.DecidedAt = []string{"MED", "SURG", "CARD"}[i/3%3],
 					s.now().Add(-decided).UTC().Format(time.RFC3339)
+				if n := i - 12*24; n >= 0 && n < 27 {
+					o.Ward = secret
+				}
 			}), decided)
 		}
 		records = append(records, note, outcome)

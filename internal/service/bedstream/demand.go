@@ -105,6 +105,7 @@ func New(c Config) (*Demand, error) {
 		pool: beds.NewPool(), details: newDetails(&c), models: map[string]string{},
 		looked: make(chan struct{}), left: loglimit.New(logEvery),
 	}
+	d.fits.wards = d.wards
 	for _, r := range []*reading{&d.predictions, &d.outcomes, &d.notes} {
 		r.done = make(chan struct{})
 	}
@@ -205,9 +206,9 @@ func (d *Demand) begun() error {
 	}
 }
 
-// known waits until the past has been read, and what else is wanted, or returns the error of ctx.
+// known waits until the past has been read, of which notes tell the patients, and what else is wanted, or returns the error of ctx.
 func (d *Demand) known(ctx context.Context, more ...<-chan struct{}) error {
-	for _, done := range append(more, d.predictions.done, d.outcomes.done, d.looked) {
+	for _, done := range append(more, d.predictions.done, d.outcomes.done, d.notes.done, d.looked) {
 		select {
 		case <-done:
 		case <-ctx.Done():

@@ -19,8 +19,9 @@ type fits struct {
 	holidays []string
 	stored   *fitted
 	generic  *fitted
-	own      map[time.Time]*fitted // to the last weeks, by the midnight before; nil if there was too little
-	damaged  string                // newest fit of the store that cannot be used, "" if the newest is in use
+	own      map[time.Time]*fitted  // to the last weeks, by the midnight before; nil if there was too little
+	wards    func() map[string]bool // that a fit to the last weeks may name
+	damaged  string                 // newest fit of the store that cannot be used, "" if the newest is in use
 }
 
 // fitted is a forecaster with the name of its fit.
@@ -88,10 +89,13 @@ const mostOwn = 10
 // learn returns the fit of the weeks before a time, nil if there is too little.
 func (f *fits) learn(end time.Time, pool *beds.Pool) *fitted {
 	m := pool.Moment(end, f.generic.Fit())
-	decided := 0
+	decided, named := 0, f.wards()
 	for i := range m.Past {
 		if !m.Past[i].Decided.IsZero() {
 			decided++
+		}
+		if !named[m.Past[i].Ward] {
+			m.Past[i].Ward = ""
 		}
 	}
 	if end.Sub(m.Since) < leastOwnDays*24*time.Hour || decided < leastOwnDecided {

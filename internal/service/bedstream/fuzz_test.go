@@ -40,6 +40,7 @@ func FuzzMessages(f *testing.F) {
 		}
 		d.predictions.missing()
 		d.outcomes.missing()
+		d.notes.missing()
 		close(d.looked)
 		at := func(ms int64) time.Time { return now.Add(-time.Duration(ms%1e9) * time.Millisecond) }
 		d.prediction(&ingest.Record{Key: []byte("V"), Value: prediction, Time: at(scored)}, &msg.Arrival{})

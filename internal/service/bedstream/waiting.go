@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
@@ -81,7 +82,7 @@ func (d *Demand) Waiting(ctx context.Context) (*waitlist.List, error) {
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, listPatience, httpapi.ErrNotWhole)
 	defer cancel()
-	if d.known(waiting, d.notes.done) != nil {
+	if d.known(waiting) != nil {
 		return nil, context.Cause(waiting)
 	}
 	l := &d.listing
@@ -125,15 +126,14 @@ func (d *Demand) waitlist(at time.Time) *waitlist.List {
 func (d *Demand) names(patients []*waitlist.Patient, f *fitted) waitlist.Names {
 	l := &d.listing
 	if now := d.Now(); now.Sub(l.named) >= namedFor || now.Before(l.named) {
-		complaints, sites, wards := beds.Tally{}, beds.Tally{}, beds.Tally{}
+		complaints, sites := intake.Tally{}, intake.Tally{}
 		d.pool.Complaints(func(visit, complaint string) { complaints.Add(complaint, d.details.person(visit)) })
-		d.pool.Wards(func(visit, ward string) { wards.Add(ward, d.details.person(visit)) })
 		for visit, detail := range d.details.visits {
 			if detail.note != nil {
 				sites.Add(detail.note.Site, d.details.person(visit))
 			}
 		}
-		l.complaints, l.sites, l.wards, l.named = complaints.Many(), sites.Many(), wards.Many(), now
+		l.complaints, l.sites, l.wards, l.named = complaints.Many(), sites.Many(), d.wards(), now
 	}
 	return waitlist.Names{
 		Sites: named(patients, func(p *waitlist.Patient) string { return p.Site },
@@ -142,10 +142,20 @@ func (d *Demand) names(patients []*waitlist.Patient, f *fitted) waitlist.Names {
 			func(complaint string) bool { return l.complaints[beds.Complaint(complaint)] }),
 		Wards: named(patients, func(p *waitlist.Patient) string { return p.Ward },
 			func(ward string) bool {
-				_, configured := d.Beds[ward]
-				return configured || l.wards[ward] || f == d.fits.stored && f.Fit().Wards.Count(ward) >= beds.LeastNamed
+				return l.wards[ward] || f == d.fits.stored && f.Fit().Wards.Count(ward) >= intake.LeastNamed
 			}),
 	}
+}
+
+// wards returns the wards that may be named: those of enough patients, and those of the configuration.
+func (d *Demand) wards() map[string]bool {
+	wards := intake.Tally{}
+	d.pool.Wards(func(visit, ward string) { wards.Add(ward, d.details.person(visit)) })
+	named := wards.Many()
+	for ward := range d.Beds {
+		named[ward] = true
+	}
+	return named
 }
 
 // named returns the values of patients that may be named, sorted.
