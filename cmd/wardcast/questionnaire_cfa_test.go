@@ -35,4 +35,15 @@ func TestQuestionnaireCFA(t *testing.T) {
 	if r["estimator"] != "fiml" || r["n"] != 60. || r["converged"] != true {
 		t.Errorf("it prints %v", r)
 	}
+	fail(t, cli.ExitUsage, fit(model, "--estimator", "wlsmv"), "--ordered")
+	fail(t, cli.ExitUsage, fit(model, "--ordered", "q1,q2"), `"q3"`)
+	fail(t, cli.ExitUsage, fit(model, "--invariance", "loadings"), "--group")
+	fail(t, cli.ExitUsage, fit(model, "--group", "sex", "--invariance", "thresholds"), "ordered items")
+	grouped := fit("f =~ a*q1 + q3 + q5\nf ~~ b*f", "--group", "sex", "--invariance", "intercepts")
+	text = succeed(t, "", grouped...)
+	for _, part := range []string{"MODEL ", "configural  ", "loadings  ", "intercepts  ", "OF CFI", "f ~1 (M)"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("it prints\n%s, which lacks %q", text, part)
+		}
+	}
 }

@@ -30,9 +30,9 @@ func TestBivariateNormal(t *testing.T) {
 			}
 		}
 		a, b, rho, want := v[0], v[1], v[2], v[3]
-		var normal bivariate
-		normal.to(rho)
-		got := normal.cdf(a, b, upperTail(-a), upperTail(-b))
+		var normal BivariateNormal
+		normal.To(rho)
+		got := normal.CDF(a, b, upperTail(-a), upperTail(-b))
 		worst = max(worst, math.Abs(got-want))
 		if !(math.Abs(got-want) <= tolerance) {
 			t.Errorf("P(A ≤ %v, B ≤ %v) at ρ = %v: %.17g, want %.17g", a, b, rho, got, want)
@@ -45,21 +45,21 @@ func TestBivariateNormal(t *testing.T) {
 func TestBivariateNormalIdentities(t *testing.T) {
 	t.Parallel()
 	for _, rho := range []float64{-1, -0.97, -0.6, 0, 0.25, 0.925, 1} {
-		var normal bivariate
-		normal.to(rho)
-		if got, want := normal.cdf(0, 0, 0.5, 0.5), 0.25+math.Asin(rho)/(2*math.Pi); math.Abs(got-want) > 1e-15 {
+		var normal BivariateNormal
+		normal.To(rho)
+		if got, want := normal.CDF(0, 0, 0.5, 0.5), 0.25+math.Asin(rho)/(2*math.Pi); math.Abs(got-want) > 1e-15 {
 			t.Errorf("ρ = %v: %.17g at the origin, want %.17g", rho, got, want)
 		}
 		for _, p := range [][2]float64{{0.3, -1}, {-2, 2.2}, {1.5, 1.5}, {-1, -1}} {
 			a, b := p[0], p[1]
-			all := normal.cdf(a, b, upperTail(-a), upperTail(-b))
-			if swapped := normal.cdf(b, a, upperTail(-b), upperTail(-a)); math.Abs(all-swapped) > 1e-15 {
+			all := normal.CDF(a, b, upperTail(-a), upperTail(-b))
+			if swapped := normal.CDF(b, a, upperTail(-b), upperTail(-a)); math.Abs(all-swapped) > 1e-15 {
 				t.Errorf("ρ = %v, %v: %v, swapped %v", rho, p, all, swapped)
 			}
-			var mirrored bivariate
-			mirrored.to(-rho)
+			var mirrored BivariateNormal
+			mirrored.To(-rho)
 			// P(A ≤ a, B ≤ b) + P(A ≤ a, B > b) = Φ(a)
-			if sum := all + mirrored.cdf(a, -b, upperTail(-a), upperTail(b)); math.Abs(sum-upperTail(-a)) > 1e-15 {
+			if sum := all + mirrored.CDF(a, -b, upperTail(-a), upperTail(b)); math.Abs(sum-upperTail(-a)) > 1e-15 {
 				t.Errorf("ρ = %v, %v: parts sum to %v, want %v", rho, p, sum, upperTail(-a))
 			}
 		}
@@ -74,13 +74,13 @@ func TestBivariateDensityIsTheDerivative(t *testing.T) {
 		for _, p := range [][2]float64{{0.3, -1}, {-2, 1}, {1.5, 1.2}} {
 			a, b := p[0], p[1]
 			at := func(rho float64) float64 {
-				var normal bivariate
-				normal.to(rho)
-				return normal.cdf(a, b, upperTail(-a), upperTail(-b))
+				var normal BivariateNormal
+				normal.To(rho)
+				return normal.CDF(a, b, upperTail(-a), upperTail(-b))
 			}
-			var normal bivariate
-			normal.to(rho)
-			got, want := normal.density(a, b), (at(rho+step)-at(rho-step))/(2*step)
+			var normal BivariateNormal
+			normal.To(rho)
+			got, want := normal.Density(a, b), (at(rho+step)-at(rho-step))/(2*step)
 			if math.Abs(got-want) > 1e-8*max(1, want) {
 				t.Errorf("ρ = %v at %v: %v, want %v", rho, p, got, want)
 			}
@@ -92,10 +92,10 @@ func BenchmarkBivariateNormal(b *testing.B) {
 	for _, rho := range []float64{0.2, 0.5, 0.9, 0.95} {
 		b.Run("rho="+strconv.FormatFloat(rho, 'g', -1, 64), func(b *testing.B) {
 			b.ReportAllocs()
-			var normal bivariate
-			normal.to(rho)
+			var normal BivariateNormal
+			normal.To(rho)
 			for b.Loop() {
-				normal.cdf(0.3, -0.7, 0.6179, 0.2420)
+				normal.CDF(0.3, -0.7, 0.6179, 0.2420)
 			}
 		})
 	}

@@ -40,6 +40,9 @@ type Correlations struct {
 // Smoothed reports whether R was changed to be positive definite.
 func (c *Correlations) Smoothed() bool { return c.LeastEigenvalue < leastEigenvalue }
 
+// Raw returns the correlations before smoothing, 0 for pairs without one.
+func (c *Correlations) Raw() *mat.SymDense { return c.raw }
+
 // leastDeviation is the least standard deviation whose square is not affected by the rounding of numbers near 5e-324.
 const leastDeviation = 1e-150
 

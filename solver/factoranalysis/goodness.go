@@ -147,16 +147,25 @@ func noncentral(x, df, lambda float64) float64 {
 	last, first := math.Ceil(mean+reach), max(0, math.Floor(mean-reach))
 	below := mathext.GammaIncReg(df/2+last, half)
 	logHalf, logMean := math.Log(half), math.Log(mean)
-	var sum float64
+	var sum, weight, step float64
 	for j := last; j >= first; j-- {
-		if mean > 0 {
+		// Both follow from those before, unless these were too small for a number.
+		if weight *= (j + 1) / mean; !(weight > 0) {
 			log, _ := math.Lgamma(j + 1)
-			sum += math.Exp(j*logMean-mean-log) * below
-		} else if j == 0 {
-			sum += below
+			weight = math.Exp(j*logMean - mean - log)
 		}
-		log, _ := math.Lgamma(df/2 + j)
-		below += math.Exp((df/2+j-1)*logHalf - half - log)
+		if mean == 0 {
+			weight = 0
+			if j == 0 {
+				weight = 1
+			}
+		}
+		if step *= (df/2 + j) / half; !(step > 0) {
+			log, _ := math.Lgamma(df/2 + j)
+			step = math.Exp((df/2+j-1)*logHalf - half - log)
+		}
+		sum += weight * below
+		below += step
 	}
 	return min(1, sum)
 }

@@ -26,14 +26,14 @@ type Pattern struct {
 
 // Patterns groups the rows of x, where NaN is a missing answer, by the items answered, in the order in which the
 // patterns first appear. Rows without an answer are left out.
-func Patterns(x mat.Matrix) []Pattern {
+func Patterns(x *mat.Dense) []Pattern {
 	n, p := x.Dims()
 	at, rows := map[string]int{}, [][]int{}
 	key := make([]byte, p)
 	for i := range n {
-		for j := range p {
+		for j, v := range x.RawRowView(i) {
 			key[j] = 0
-			if v := x.At(i, j); v == v {
+			if v == v {
 				key[j] = 1
 			}
 		}

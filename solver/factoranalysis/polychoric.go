@@ -122,7 +122,7 @@ type table struct {
 	a, b   *item
 	counts []float64 // rows are the categories of a, width those of b
 	width  int
-	normal bivariate
+	normal BivariateNormal
 	// above and here are two rows of corners, each with probabilities and densities at all thresholds of b and at ±∞.
 	above, here []corner
 }
@@ -192,7 +192,7 @@ func (t *table) pearson() float64 {
 
 // score returns the derivative of the log-likelihood and the expected information, N·Σ (∂π)²/π.
 func (t *table) score(rho float64) (slope, information float64) {
-	t.normal.to(rho)
+	t.normal.To(rho)
 	var n float64
 	clear(t.above)
 	rows := len(t.a.thresholds) + 1
@@ -224,7 +224,7 @@ func (t *table) corners(row int) {
 	}
 	a, shareA := t.a.thresholds[row], t.a.cumulative[row]
 	for c, b := range t.b.thresholds {
-		t.here[c+1] = corner{t.normal.cdf(a, b, shareA, t.b.cumulative[c]), t.normal.density(a, b)}
+		t.here[c+1] = corner{t.normal.CDF(a, b, shareA, t.b.cumulative[c]), t.normal.Density(a, b)}
 	}
 	t.here[t.width] = corner{probability: shareA}
 }
@@ -255,13 +255,13 @@ func legendre(n int) []point {
 	return lists.Make(n, func(i int) point { return point{x[i], weight[i]} })
 }
 
-// bivariate is the standard normal distribution of two variables (A, B) of correlation ρ, −1 ≤ ρ ≤ 1, prepared for many
+// BivariateNormal is the standard normal distribution of two variables (A, B) of correlation ρ, −1 ≤ ρ ≤ 1, prepared for many
 // points. Its probabilities are exact to 1e-14.
 //
 // The method is that of Z. Drezner and G. O. Wesolowsky, "On the computation of the bivariate normal integral", 1990,
 // as A. Genz made it exact to double precision in "Numerical computation of rectangular bivariate and trivariate normal
 // and t probabilities", 2004, section 2.
-type bivariate struct {
+type BivariateNormal struct {
 	rho   float64
 	nodes [20]angle
 	n     int // nodes in use, 0 if |ρ| ≥ strongCorrelation
@@ -270,7 +270,8 @@ type bivariate struct {
 // angle is a node θ of the integral over the correlation sin θ.
 type angle struct{ sin, half, weight float64 } // half is 1/(2cos²θ), weight includes asin(ρ)/2π
 
-func (v *bivariate) to(rho float64) {
+// To prepares v for the correlation ρ.
+func (v *BivariateNormal) To(rho float64) {
 	v.rho, v.n = rho, 0
 	rule := points20
 	switch r := math.Abs(rho); {
@@ -289,10 +290,10 @@ func (v *bivariate) to(rho float64) {
 	}
 }
 
-// cdf returns P(A ≤ a, B ≤ b) for finite a and b, given Φ(a) and Φ(b). For |ρ| < 0.925 it is
+// CDF returns P(A ≤ a, B ≤ b) for finite a and b, given Φ(a) and Φ(b). For |ρ| < 0.925 it is
 //
 //	Φ(a)·Φ(b) + 1/(2π)·∫₀^{asin ρ} exp(−(a² + b² − 2ab·sin θ)/(2cos²θ)) dθ.
-func (v *bivariate) cdf(a, b, phiA, phiB float64) float64 {
+func (v *BivariateNormal) CDF(a, b, phiA, phiB float64) float64 {
 	if v.n == 0 {
 		return v.strong(a, b)
 	}
@@ -303,19 +304,19 @@ func (v *bivariate) cdf(a, b, phiA, phiB float64) float64 {
 	return max(0, phiA*phiB+sum)
 }
 
-// density returns the density at (a, b), also the derivative of cdf with respect to ρ (Plackett 1954). |ρ| < 1.
-func (v *bivariate) density(a, b float64) float64 {
+// Density returns the density at (a, b), also the derivative of CDF with respect to ρ (Plackett 1954). |ρ| < 1.
+func (v *BivariateNormal) Density(a, b float64) float64 {
 	free := 1 - v.rho*v.rho
 	return math.Exp((2*v.rho*a*b-a*a-b*b)/(2*free)) / (2 * math.Pi * math.Sqrt(free))
 }
 
-// strong is cdf for |ρ| ≥ 0.925. With h = −a, k = −b·s and s the sign of ρ, it subtracts from the probability at ρ = s
+// strong is CDF for |ρ| ≥ 0.925. With h = −a, k = −b·s and s the sign of ρ, it subtracts from the probability at ρ = s
 //
 //	s/(2π)·∫₀^√(1−ρ²) exp(−(h−k)²/(2x²) − hk/(1+√(1−x²)))/√(1−x²) dx,
 //
 // The steep part, exp(−(h−k)²/(2x²) − hk/2) times the expansion 1 + c·x²·(1 + d·x²) of the rest, is integrated exactly,
 // and only the remainder numerically.
-func (v *bivariate) strong(a, b float64) float64 {
+func (v *BivariateNormal) strong(a, b float64) float64 {
 	h, k, sign := -a, -b, 1.0
 	limit := upperTail(max(h, k))
 	if v.rho < 0 {

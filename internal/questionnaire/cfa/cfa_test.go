@@ -252,3 +252,111 @@ func TestErrors(t *testing.T) {
 		t.Errorf("an item that is a sum: %v", err)
 	}
 }
+
+// ordered returns answers of two groups in categories of which most are the lowest. The factors of the second have this
+// mean (and .4 of it), and it answers its first two items higher by shift.
+func ordered(seed uint64, n int, mean, shift float64, cuts ...float64) string {
+	r := rand.New(rand.NewPCG(seed, 9))
+	var text strings.Builder
+	text.WriteString(header)
+	for _, group := range []string{"a", "b"} {
+		for range n {
+			y := answer(r, map[string]float64{"b": mean}[group], .4)
+			for j, v := range y {
+				if group == "b" && j < 2 {
+					v += shift
+				}
+				y[j] = 0
+				for _, cut := range cuts {
+					if v > cut {
+						y[j]++
+					}
+				}
+			}
+			text.WriteString(written(group, y, nil))
+		}
+	}
+	return text.String()
+}
+
+var skewed = []float64{.23, .74, 1.23, 1.75}
+
+// Groups that differ by 1 SD in the factor and in no parameter are rejected at the nominal rate, and shifted items are
+// found: of 40 samples at .05, 8 or more are rejected in 1 of 2,000 cases.
+func TestInvarianceOfOrderedItems(t *testing.T) {
+	t.Parallel()
+	o := cfa.Options{Ordered: []string{"all"}, Group: "group", Invariance: cfa.Intercepts, Threads: 1}
+	rejected := 0
+	for s := range uint64(40) {
+		r := run(t, o, ordered(s, 400, 1, 0, skewed...), model)
+		if r.Steps[3].Difference.P < .05 {
+			rejected++
+		}
+	}
+	if rejected >= 8 {
+		t.Errorf("%d of 40 samples without bias are rejected", rejected)
+	}
+	for s := range uint64(5) {
+		r := run(t, o, ordered(100+s, 400, 1, .5, skewed...), model)
+		if p := r.Steps[3].Difference.P; p > .05 {
+			t.Errorf("two items shifted by .5 have p %v", p)
+		}
+	}
+	r := run(t, o, ordered(7, 4000, 1, 0, skewed...), model)
+	for name, want := range map[string]float64{"f ~1": .8, "g ~1": .4 * .75, "f ~~ f": .64} {
+		if p := find(t, r, "b", name); math.Abs(p.Estimate-want) > .08 {
+			t.Errorf("%s in the second group is %.3f, planted %.2f", name, p.Estimate, want)
+		}
+	}
+}
+
+// Items of two and of three categories hold fewer tests: thresholds of three free what they make equal, and of items of
+// two only all equalities together are tested.
+func TestInvarianceOfFewCategories(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		cuts []float64
+		df   []int
+	}{{[]float64{.3, .9}, []int{0, 4, 4}}, {[]float64{.5}, []int{0, 0, 2}}, {skewed, []int{12, 4, 4}}} {
+		for _, invariance := range []string{cfa.Thresholds, cfa.Loadings, cfa.Intercepts} {
+			r := run(t, cfa.Options{Ordered: []string{"all"}, Group: "group", Invariance: invariance},
+				ordered(3, 500, .5, 0, c.cuts...), model)
+			for e, s := range r.Steps[1:] {
+				if s.Difference.DF != c.df[e] {
+					t.Errorf("%d thresholds, step %s: df %d more, want %d", len(c.cuts), s.Model, s.Difference.DF, c.df[e])
+				}
+			}
+		}
+	}
+}
+
+// Groups with different categories, without an equal in the others, or too few, are errors.
+func TestGroupErrors(t *testing.T) {
+	t.Parallel()
+	text := ordered(1, 100, 0, 0, .2, .8)
+	for _, c := range []struct {
+		o   cfa.Options
+		say string
+	}{
+		{cfa.Options{Group: "group", Invariance: cfa.Thresholds}, "ordered items"},
+		{cfa.Options{Invariance: cfa.Loadings}, "--group"},
+		{cfa.Options{Estimator: cfa.WLSMV}, "--ordered"},
+		{cfa.Options{Estimator: cfa.ML, Ordered: []string{"all"}}, "--ordered"},
+		{cfa.Options{Ordered: []string{"q1", "q2"}}, `"q3"`},
+		{cfa.Options{Group: "site"}, `"site"`},
+	} {
+		if _, err := attempt(t, c.o, text, model); err == nil || !strings.Contains(err.Error(), c.say) {
+			t.Errorf("%+v: error %v, want %q", c.o, err, c.say)
+		}
+	}
+	o := cfa.Options{Ordered: []string{"all"}, Group: "group"}
+	if _, err := attempt(t, o, strings.ReplaceAll(text, "b,2,", "b,1,"), model); err == nil ||
+		!strings.Contains(err.Error(), `"q1"`) || !strings.Contains(err.Error(), "different answers") {
+		t.Errorf("a category that a group lacks: %v", err)
+	}
+	o.Invariance = cfa.Loadings
+	if _, err := attempt(t, o, strings.ReplaceAll(text, "b,", "a,"), model); err == nil ||
+		!strings.Contains(err.Error(), "only one group") {
+		t.Errorf("one group: %v", err)
+	}
+}

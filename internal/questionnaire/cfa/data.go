@@ -23,6 +23,8 @@ type fitted struct {
 	bread     *mat.SymDense // inverse of the information of the modification indices
 	test      test          // the chi-square that differences of models are made of
 	measures  Measures
+	// jacobian of ordered answers is that of the statistics, axes orthonormal columns that span the same.
+	jacobian, axes *mat.Dense
 }
 
 // normalData is what the fits of all steps share: the answers, and the likelihoods without a model and without common
@@ -114,7 +116,7 @@ func (d *normalData) fit(ctx context.Context, equal step) (*fitted, error) {
 	if err := m.minimize(ctx, o, f.theta); err != nil {
 		return nil, err
 	}
-	information := o.finalInformation(f.theta)
+	_, information := o.scoring(f.theta, d.full)
 	var ok bool
 	if f.errors, ok = scaledInverse(information, 0); !ok {
 		if err := m.checkIdentified(information); err != nil {

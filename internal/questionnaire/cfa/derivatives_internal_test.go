@@ -78,17 +78,16 @@ func TestDerivativesOfTheLikelihood(t *testing.T) {
 	}
 	m, theta := point(t, r, nil, step{loadings: true, intercepts: true})
 	o := newNormal(m, patterns, true)
-	gradient, _ := o.scoring(theta)
+	gradient, information := o.scoring(theta, true)
 	numeric := fd.Gradient(nil, o.loss, theta, &fd.Settings{Formula: fd.Central})
 	for i, v := range gradient {
 		compare(t, "the derivative by "+m.nameOf(i), v, numeric[i])
 	}
 	second := mat.NewDense(m.free, m.free, nil)
 	fd.Jacobian(second, func(y, x []float64) {
-		g, _ := o.scoring(x)
+		g, _ := o.scoring(x, false)
 		copy(y, g)
 	}, theta, &fd.JacobianSettings{Formula: fd.Central})
-	information := o.finalInformation(theta)
 	for i := range m.free {
 		for j := range m.free {
 			compare(t, "the derivative by "+m.nameOf(i)+" and "+m.nameOf(j), information.At(i, j), second.At(i, j))
@@ -111,6 +110,43 @@ func TestDerivativesOfTheLikelihood(t *testing.T) {
 		compare(t, "the candidate's derivative", sums[i], gradient[i])
 		for j := range m.free {
 			compare(t, "the candidate's second derivative", whole.At(i, j), information.At(i, j))
+		}
+	}
+}
+
+// The Jacobian of the statistics of ordered answers is their derivative, and so is the gradient of the loss.
+func TestDerivativesOfOrderedStatistics(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(2, 1))
+	m, theta := point(t, r, []int{2, 2, 3, 2, 1, 2, 2, 4}, step{thresholds: true, loadings: true, intercepts: true})
+	o := &ordered{model: m}
+	for _, c := range m.cells {
+		if c.free != fixed {
+			o.free = append(o.free, c)
+		}
+	}
+	for range 2 {
+		moments := &orderedMoments{}
+		for range len(m.at(theta)[0].expected()) {
+			moments.statistics = append(moments.statistics, r.NormFloat64())
+		}
+		moments.covariances = mat.NewSymDense(len(moments.statistics), nil)
+		for e := range moments.statistics {
+			moments.covariances.SetSym(e, e, .5+r.Float64())
+		}
+		o.moments = append(o.moments, moments)
+	}
+	gradient, _ := o.scoring(theta, false)
+	numeric := fd.Gradient(nil, o.loss, theta, &fd.Settings{Formula: fd.Central})
+	for i, v := range gradient {
+		compare(t, "the derivative by "+m.nameOf(i), v, numeric[i])
+	}
+	jacobian, differences := o.byFree(m.at(theta)), mat.NewDense(o.total(), m.free, nil)
+	fd.Jacobian(differences, func(y, x []float64) { copy(y, o.residuals(m.at(x))) }, theta,
+		&fd.JacobianSettings{Formula: fd.Central})
+	for e := range o.total() {
+		for i := range m.free {
+			compare(t, "a statistic's derivative by "+m.nameOf(i), jacobian.At(e, i), -differences.At(e, i))
 		}
 	}
 }

@@ -14,9 +14,10 @@
 //
 //	syntax      the file of the model → lines of terms
 //	model       terms, groups and equalities → cells of the matrices, free or fixed
-//	moments     values of the cells → Σ, μ and their derivatives
-//	likelihood  ML and FIML
-//	ordered     thresholds, polychoric correlations and their covariances; WLSMV
+//	moments     values of the cells → Σ, μ and their derivatives; moments_ordered: thresholds, polychoric correlations
+//	            and their covariances
+//	likelihood  ML and FIML; data: what their fits share
+//	ordered     WLSMV
 //	fit         the search, standard errors, modification indices
 //	measures    χ², CFI, TLI, RMSEA, SRMR
 //	invariance  the steps, and the tests of their differences

@@ -180,6 +180,8 @@ func (m *model) startFactor(g, k int, s *mat.SymDense, loadings *mat.Dense) floa
 const (
 	// moved ends the search: the last step, in standard errors by the information of the search, is shorter.
 	moved = 1e-5
+	// near is the length of a step from which the second derivatives themselves are better than their expectation.
+	near = 0.5
 	// dependence is the least eigenvalue of the information, scaled to a diagonal of 1, of an identified model.
 	dependence = 1e-9
 	// damping is added to the scaled information where it has no inverse.
@@ -188,15 +190,19 @@ const (
 	settled = 1e-3
 )
 
-// minimize moves θ to the minimum by scoring: Newton's steps with the expectation of the second derivatives, halved
-// until they lower the function. Parameters are in units in which the information has a diagonal of 1.
+// minimize moves θ to the minimum by scoring: Newton's steps with the expectation of the second derivatives, and near
+// the end with these themselves, halved until they lower the function. Parameters are in units in which the information has a diagonal of 1.
 func (m *model) minimize(ctx context.Context, o objective, theta []float64) error {
 	length := math.Inf(1)
 	newton := linalg.Newton{
 		Loss: o.loss, Rounding: 1e-14, Shortest: 1e-6,
 		Step: func(step, theta []float64) bool {
-			gradient, information := o.scoring(theta)
+			gradient, information := o.scoring(theta, length < near)
 			solve, ok := scaledInverse(information, 0)
+			if !ok && length < near {
+				_, information = o.scoring(theta, false)
+				solve, ok = scaledInverse(information, 0)
+			}
 			if !ok { // on the way, or where the model is not identified, which is judged at the end
 				solve, ok = scaledInverse(information, damping)
 			}
@@ -217,12 +223,11 @@ func (m *model) minimize(ctx context.Context, o objective, theta []float64) erro
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if _, information := o.scoring(theta); math.Abs(length) > moved || !converged {
+	if !converged || length > settled {
+		_, information := o.scoring(theta, false)
 		if err := m.checkIdentified(information); err != nil {
 			return err
 		}
-	}
-	if !converged || length > settled {
 		return fmt.Errorf("%w: the last step was %.2g standard errors long", ErrUnconverged, length)
 	}
 	return nil

@@ -53,6 +53,29 @@ func near(t *testing.T, what string, got, want, relative, absolute float64) {
 	}
 }
 
+// compareFit compares indices of fit; those of WLSMV are lavaan's scaled ones.
+func compareFit(t *testing.T, got cfa.Measures, want map[string]float64) {
+	t.Helper()
+	suffix, figures := "", map[string]float64{"chisq": float64(got.ChiSquare), "df": float64(got.DF)}
+	if _, scaled := want["chisq.scaled"]; scaled {
+		suffix, figures["chisq.scaled"] = ".scaled", float64(got.ChiSquareScaled)
+	} else {
+		figures["logl"], figures["aic"], figures["bic"] = float64(got.LogLikelihood), float64(got.AIC), float64(got.BIC)
+	}
+	for key, v := range map[string]float64{
+		"pvalue": float64(got.P), "cfi": float64(got.CFI), "tli": float64(got.TLI), "rmsea": float64(got.RMSEA),
+		"rmsea.ci.lower": float64(got.RMSEALow), "rmsea.ci.upper": float64(got.RMSEAHigh),
+	} {
+		figures[key+suffix] = v
+	}
+	for key, v := range figures {
+		near(t, key, v, want[key], 1e-5, 1e-4)
+	}
+	if v := float64(got.SRMR); math.Abs(v-want["srmr"]) > 1e-5 {
+		near(t, "srmr", v, want["srmr_bentler"], 0, 1e-5)
+	}
+}
+
 // TestLavaan compares with lavaan. Its searches end within 1e-5 of a parameter or so.
 func TestLavaan(t *testing.T) {
 	t.Parallel()
@@ -61,11 +84,14 @@ func TestLavaan(t *testing.T) {
 		file string
 		o    cfa.Options
 	}{
-		"hs_ml":             {folder + "HolzingerSwineford1939.csv", cfa.Options{}},
-		"hs_ml_constraints": {folder + "HolzingerSwineford1939.csv", cfa.Options{}},
-		"bfi_ml":            {data + "bfi.csv.gz", cfa.Options{}},
-		"bfi_fiml":          {data + "bfi.csv.gz", cfa.Options{Estimator: cfa.FIML}},
-		"branching_fiml":    {folder + "branching.csv", cfa.Options{Estimator: cfa.FIML}},
+		"hs_ml":                      {folder + "HolzingerSwineford1939.csv", cfa.Options{}},
+		"hs_ml_constraints":          {folder + "HolzingerSwineford1939.csv", cfa.Options{}},
+		"bfi_ml":                     {data + "bfi.csv.gz", cfa.Options{}},
+		"bfi_fiml":                   {data + "bfi.csv.gz", cfa.Options{Estimator: cfa.FIML}},
+		"branching_fiml":             {folder + "branching.csv", cfa.Options{Estimator: cfa.FIML}},
+		"wenchuan_wlsmv":             {data + "mpsychor_Wenchuan.csv.gz", cfa.Options{Ordered: []string{"all"}}},
+		"wenchuan_wlsmv_constraints": {data + "mpsychor_Wenchuan.csv.gz", cfa.Options{Ordered: []string{"all"}}},
+		"anxiety_wlsmv":              {data + "lordif_Anxiety.csv.gz", cfa.Options{Ordered: []string{"all"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,14 +114,7 @@ func TestLavaan(t *testing.T) {
 				}
 				near(t, "standardized "+what, float64(q.Standardized), *p.Std, 1e-4, 1e-4)
 			}
-			f := got.Fit
-			for key, v := range map[string]float64{
-				"chisq": float64(f.ChiSquare), "df": float64(f.DF), "cfi": float64(f.CFI), "tli": float64(f.TLI),
-				"rmsea": float64(f.RMSEA), "rmsea.ci.lower": float64(f.RMSEALow), "rmsea.ci.upper": float64(f.RMSEAHigh),
-				"srmr": float64(f.SRMR), "logl": float64(f.LogLikelihood), "aic": float64(f.AIC), "bic": float64(f.BIC),
-			} {
-				near(t, key, v, want.Fit[key], 1e-5, 1e-4)
-			}
+			compareFit(t, got.Fit, want.Fit)
 			if got.N != want.N || !got.Converged {
 				t.Errorf("%d rows, lavaan says %d", got.N, want.N)
 			}
@@ -110,6 +129,70 @@ func TestLavaan(t *testing.T) {
 				}
 				if !found {
 					t.Errorf("no modification index of %s %s %s", m.LHS, m.Op, m.RHS)
+				}
+			}
+		})
+	}
+}
+
+// TestLavaanInvariance compares the steps of invariance with lavaan's, those of ordered items with semTools' models
+// after Wu and Estabrook.
+func TestLavaanInvariance(t *testing.T) {
+	t.Parallel()
+	const folder, data = "cases/lavaan/", "data/"
+	for name, c := range map[string]struct {
+		file string
+		o    cfa.Options
+	}{
+		"invariance_hs":      {folder + "HolzingerSwineford1939.csv", cfa.Options{}},
+		"invariance_bfi":     {data + "bfi.csv.gz", cfa.Options{}},
+		"invariance_anxiety": {data + "lordif_Anxiety.csv.gz", cfa.Options{Ordered: []string{"all"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want struct {
+				saved
+				Group string `json:"group"`
+				Steps map[string]struct {
+					Fit        map[string]float64 `json:"fit"`
+					Difference struct {
+						ChiSquare float64 `json:"chi_square"`
+						DF        int     `json:"df"`
+						P         float64 `json:"p"`
+					} `json:"difference"`
+				} `json:"steps"`
+			}
+			shared := lavaan(t, name, &want)
+			c.o.Input, c.o.Model = filepath.Join(shared, c.file), questionnairetest.File(t, "model.txt", want.Model)
+			c.o.Group, c.o.Invariance = want.Group, cfa.Intercepts
+			got, err := cfa.Run(t.Context(), c.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Steps) != len(want.Steps) || got.N != want.N {
+				t.Errorf("%d steps of %d rows, want %d of %d", len(got.Steps), got.N, len(want.Steps), want.N)
+			}
+			for _, s := range got.Steps {
+				saved := want.Steps[s.Model]
+				t.Run(s.Model, func(t *testing.T) {
+					compareFit(t, s.Fit, saved.Fit)
+					if d := s.Difference; d != nil {
+						near(t, "the difference of chi-square", float64(d.ChiSquare), saved.Difference.ChiSquare, 1e-3, 1e-3)
+						near(t, "p of the difference", float64(d.P), saved.Difference.P, 1e-2, 1e-4)
+						if d.DF != saved.Difference.DF {
+							t.Errorf("the difference has df %d, lavaan says %d", d.DF, saved.Difference.DF)
+						}
+					}
+				})
+			}
+			for _, p := range want.Parameters {
+				if c.o.Ordered == nil && (p.SE > 0 || p.Op == "=~") {
+					what := strings.TrimSpace(p.LHS + " " + p.Op + " " + p.RHS)
+					q := find(t, got, p.Group, what)
+					near(t, what, q.Estimate, p.Est, 1e-4, 2e-4)
+					if p.SE > 0 {
+						near(t, "the standard error of "+what, float64(q.SE), p.SE, 1e-3, 1e-4)
+					}
 				}
 			}
 		})

@@ -13,8 +13,8 @@ import (
 type objective interface {
 	// loss returns the function at θ, +∞ where it is not defined.
 	loss(theta []float64) float64
-	// scoring returns its derivative at θ, and the expectation of its second derivative.
-	scoring(theta []float64) (gradient []float64, information *mat.SymDense)
+	// scoring returns its derivative at θ, and its second derivative or the expectation of that.
+	scoring(theta []float64, observed bool) (gradient []float64, information *mat.SymDense)
 	// candidates returns for each cell the derivative of the function at θ, its second derivatives with the free
 	// parameters, and with itself, by the information that standard errors use.
 	candidates(theta []float64, cells []cell) (gradient []float64, cross *mat.Dense, own []float64)
@@ -85,7 +85,7 @@ func gradientOf(all []implied, forms, alongs [][]float64, cells []cell) []float6
 	return gradient
 }
 
-func (o *normal) scoring(theta []float64) (gradient []float64, information *mat.SymDense) {
+func (o *normal) scoring(theta []float64, observed bool) (gradient []float64, information *mat.SymDense) {
 	all := o.at(theta)
 	forms, alongs := o.score(all)
 	information = mat.NewSymDense(o.model.free, nil)
@@ -93,7 +93,7 @@ func (o *normal) scoring(theta []float64) (gradient []float64, information *mat.
 	for e, v := range gradientOf(all, forms, alongs, o.free) {
 		gradient[o.free[e].free] += v
 	}
-	o.information(all, o.free, o.free, false, nil, o.adder(information))
+	o.information(all, o.free, o.free, observed, nil, o.adder(information))
 	return gradient, information
 }
 
@@ -106,13 +106,6 @@ func (o *normal) adder(to *mat.SymDense) func(a, b int, v float64) {
 		}
 		to.SetSym(i, j, to.At(i, j)+v)
 	}
-}
-
-// finalInformation returns the information that standard errors use.
-func (o *normal) finalInformation(theta []float64) *mat.SymDense {
-	information := mat.NewSymDense(o.model.free, nil)
-	o.information(o.at(theta), o.free, o.free, o.observed, nil, o.adder(information))
-	return information
 }
 
 // information adds, for each pair of cells of the same group, the second derivative of the function, or its expectation.

@@ -72,6 +72,9 @@ func (m *model) at(theta []float64) []implied {
 	}
 	for g := range all {
 		all[g].finish(lambda[g], b[g], alpha[g])
+		if m.cuts != nil {
+			all[g].unit()
+		}
 	}
 	return all
 }
@@ -115,6 +118,15 @@ func (im *implied) finish(lambda, b *mat.Dense, alpha *mat.VecDense) {
 	shift.MulVec(lambda, eta)
 	im.eta, im.mu = eta.RawVector().Data, shift.RawVector().Data
 	floats.Add(im.mu, im.nu)
+}
+
+// unit sets the residual variances of ordered items, so that y* has variance 1/δ².
+func (im *implied) unit() {
+	for i, d := range im.delta {
+		v := 1 / (d * d)
+		im.theta.SetSym(i, i, v-im.sigma.At(i, i))
+		im.sigma.SetSym(i, i, v)
+	}
 }
 
 // slope is the derivative of Σ and μ with respect to a cell: c·(uvᵀ + vuᵀ) and e·u for the columns u and v of the basis.

@@ -1,7 +1,6 @@
 package cfa
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +34,8 @@ type Options struct {
 	Ordered []string
 	// Group is the column of the groups, "" for one group.
 	Group string
+	// Invariance is the last step of invariance over the groups; "" for none, where only labels make groups equal.
+	Invariance string
 	// Missing are further codes of missing answers.
 	Missing []string
 	// Threads is the number of threads; 0 means one for each processor.
@@ -71,6 +72,7 @@ type Result struct {
 	Parameters    []Parameter    `json:"parameters"`
 	Fit           Measures       `json:"fit"`
 	Modifications []Modification `json:"modification_indices"`
+	Steps         []Step         `json:"steps,omitempty"`
 	Warnings      []string       `json:"warnings"`
 }
 
@@ -90,7 +92,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.choose(); err != nil {
+	names, err := o.choose(f)
+	if err != nil {
 		return nil, err
 	}
 	r := &Result{Estimator: o.Estimator, Warnings: []string{}}
@@ -102,25 +105,54 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		n, _ := s.x.Dims()
 		r.N += n
 	}
-	e, err := newNormalData(ctx, f, groups, samples, o.Estimator == FIML)
+	var data estimator
+	if o.Estimator == WLSMV {
+		data, err = newOrderedData(ctx, &o, f, groups, samples)
+	} else {
+		data, err = newNormalData(ctx, f, groups, samples, o.Estimator == FIML)
+	}
 	if err != nil {
 		return nil, err
 	}
-	fitted, err := e.fit(ctx, step{})
+	var last *fitted
+	if len(names) > 0 {
+		last, err = r.invariance(ctx, data, names)
+	} else {
+		last, err = data.fit(ctx, step{})
+	}
 	if err != nil {
 		return nil, err
 	}
-	r.report(fitted)
+	r.report(last)
 	return r, nil
 }
 
-// choose completes and checks the estimator.
-func (o *Options) choose() error {
-	o.Estimator = cmp.Or(o.Estimator, map[bool]string{true: WLSMV, false: ML}[len(o.Ordered) > 0])
-	if !slices.Contains([]string{ML, FIML, WLSMV}, o.Estimator) {
-		return questionnaire.Optionf("estimator %q is not one of ml, fiml and wlsmv", o.Estimator)
+// choose completes and checks the estimator, and returns the steps of invariance.
+func (o *Options) choose(f *frame) (names []string, err error) {
+	if o.Estimator == "" {
+		if o.Estimator = ML; len(o.Ordered) > 0 {
+			o.Estimator = WLSMV
+		}
 	}
-	return nil
+	if (o.Estimator == WLSMV) != (len(o.Ordered) > 0) {
+		return nil, questionnaire.Optionf("wlsmv is for ordered items, which --ordered names, and the other estimators " +
+			"are for numbers")
+	}
+	if len(o.Ordered) > 0 && !slices.Equal(o.Ordered, []string{"all"}) {
+		for _, item := range f.items {
+			if !slices.Contains(o.Ordered, item) {
+				return nil, questionnaire.Optionf("item %q is not among --ordered: all items of a model are ordered, or none",
+					item)
+			}
+		}
+	}
+	if o.Invariance == "" {
+		return nil, nil
+	}
+	if o.Group == "" {
+		return nil, questionnaire.Optionf("--invariance compares groups, which --group names")
+	}
+	return steps(o.Invariance, o.Estimator == WLSMV)
 }
 
 // read returns the groups in the order in which they appear, and their answers. Rows without a group are left out, and
@@ -182,6 +214,9 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []sample, 
 	if len(groups) == 0 {
 		return nil, nil, &table.Error{File: o.Input, Err: questionnaire.ErrNoAnswers}
 	}
+	if o.Invariance != "" && len(groups) < 2 {
+		return nil, nil, &table.Error{File: o.Input, Column: o.Group, Err: errors.New("only one group")}
+	}
 	for _, group := range groups {
 		x := mat.NewDense(len(members[group]), len(f.items), nil)
 		for e, i := range members[group] {
@@ -220,6 +255,9 @@ func (r *Result) report(f *fitted) {
 	all := f.at(f.theta)
 	for e := range f.cells {
 		c := &f.cells[e]
+		if f.cuts != nil && c.free == fixed && (c.kind == scale || c.kind == mean && c.i < len(f.items)) {
+			continue // 1 and 0 are what identifies thresholds
+		}
 		p := Parameter{
 			Group: f.groups[c.group], LHS: c.lhs, Op: c.op, RHS: c.rhs, Estimate: c.at(f.theta),
 			SE: questionnaire.Figure(math.NaN()), Standardized: questionnaire.Figure(all[c.group].standardized(c, c.at(f.theta))),
@@ -229,9 +267,26 @@ func (r *Result) report(f *fitted) {
 		}
 		r.Parameters = append(r.Parameters, p)
 	}
+	if f.cuts != nil {
+		r.addResiduals(f, all)
+	}
 	r.Modifications = f.modifications()
 	for g := range all {
 		r.Warnings = append(r.Warnings, f.improper(g, &all[g])...)
+	}
+}
+
+// addResiduals adds the residual variances of ordered items, which follow from the other parameters.
+func (r *Result) addResiduals(f *fitted, all []implied) {
+	for g := range all {
+		for i, item := range f.items {
+			c := cell{group: g, kind: covariance, i: i, j: i}
+			r.Parameters = append(r.Parameters, Parameter{
+				Group: f.groups[g], LHS: item, Op: opCovariance, RHS: item, Estimate: all[g].theta.At(i, i),
+				SE:           questionnaire.Figure(math.NaN()),
+				Standardized: questionnaire.Figure(all[g].standardized(&c, all[g].theta.At(i, i))),
+			})
+		}
 	}
 }
 
