@@ -37,7 +37,7 @@ func (t *Transformer) gather() {
 		p := group{
 			from: i, to: i + 1, head: i,
 			finding: m.standing == apart || m.standing == nameable && m.entry != nil,
-			places:  m.standing == place || m.standing == bare || m.standing == beside,
+			places:  m.standing >= place,
 			bare:    m.standing >= bare,
 			alone:   m.measure != nil || strange,
 			closed: m.measure != nil || m.standing == apart || m.standing == last ||
@@ -48,9 +48,7 @@ func (t *Transformer) gather() {
 		}
 		if next := len(t.groups) - 1; next >= 0 {
 			q := &t.groups[next]
-			ends := p.isPlace() && (q.closed || // arm MD said; inj ankle fell
-				i > 0 && t.mentions[i-1].last == m.first && t.isClass(int(t.mentions[q.from].first), acting))
-			if t.touch(p, *q) && (t.fit(p, *q) && !ends || p.closed && q.bare) {
+			if t.touch(p, *q) && (t.fit(p, *q) && !t.ends(p, *q) || p.closed && q.bare && !(p.alone && t.begins(*q))) {
 				*q = p.with(*q)
 				continue
 			}
@@ -62,13 +60,38 @@ func (t *Transformer) gather() {
 	t.join((*Transformer).of)
 	t.join((*Transformer).by)
 	t.join(func(t *Transformer, p, q group) bool { return t.links(p, q, linking) })
-	t.join(func(t *Transformer, p, q group) bool { return !p.bare && q.places && t.links(p, q, unnamed) })
+	t.join(func(t *Transformer, p, q group) bool {
+		return !p.bare && q.places && !t.begins(q) && t.links(p, q, unnamed)
+	})
 	t.join(func(t *Transformer, p, q group) bool { return p.places && !p.bare && !q.bare && t.links(p, q, unnamed) })
 	t.join((*Transformer).says)
 	t.groups = slices.DeleteFunc(t.groups, func(p group) bool { return p.bare })
 	for _, marks := range []string{",&-/@+\"", ",&-/@+\"*();[]"} {
 		t.join(func(t *Transformer, p, q group) bool { return (p.isPlace() || q.isPlace()) && t.near(p, q, marks) })
 	}
+}
+
+// ends reports whether q, which p touches, is of another clause: arm MD said; inj ankle fell; off bed hit head; onto
+// wall dizzy.
+func (t *Transformer) ends(p, q group) bool {
+	first := int(t.mentions[p.from].first)
+	if p.isPlace() {
+		return q.closed || p.from > 0 && int(t.mentions[p.from-1].last) == first && t.begins(q)
+	}
+	if t.is(first-1, "a", "an", "the", "his", "her", "their") {
+		first--
+	}
+	at, e := first-1, t.mentions[q.head].entry
+	stated := e != nil && q.head == q.from && (e.kind == "symptom" || e.kind == "finding")
+	return !p.bare && !p.finding && (t.is(at, "onto", "into", "against", "off", "on", "at", "over", "down") &&
+		(stated || t.begins(q)) || t.is(at, "of", "in", "from") && t.begins(q))
+}
+
+// begins reports whether q begins with a verb, which stands at the head of a clause where notes have no marks.
+func (t *Transformer) begins(q group) bool {
+	first := int(t.mentions[q.from].first)
+	return t.mentions[q.from].standing == light || t.isClass(first, acting) || t.is(first, "hitting", "striking",
+		"landing", "falling", "twisting", "injuring", "causing")
 }
 
 // isPlace reports whether p is a place without what is there.
@@ -93,7 +116,7 @@ func (t *Transformer) join(pass func(t *Transformer, p, q group) bool) {
 
 // fit reports whether q may join p, the group before it.
 func (t *Transformer) fit(p, q group) bool {
-	open := !p.closed || q.isPlace() && t.links(p, q, linking) // vax in left arm
+	open := !p.closed || q.isPlace() && (t.begins(q) || t.links(p, q, linking)) // vax in left arm
 	return !p.alone && open && !q.alone && !(p.finding && q.finding) && p.words+q.words <= groupWords &&
 		t.hasStatus(p, q) &&
 		(q.places || t.mentions[q.to-1].end-t.mentions[p.from].start <= groupBytes)
@@ -125,7 +148,8 @@ func (t *Transformer) touch(p, q group) bool {
 	i, end := t.between(p, q)
 	for i < end {
 		switch {
-		case (t.isMark(i, '-') || t.isMark(i, '/')) && t.lex[i].glued && t.lex[i+1].glued:
+		case t.isMark(i, '-') && t.lex[i].glued && t.lex[i+1].glued && !t.begins(q), // red-went to er
+			t.isMark(i, '/') && t.lex[i].glued && t.lex[i+1].glued, t.isMark(i, '"') && t.lex[i-1].kind == letters:
 			i++
 		case t.isOrdinal(i):
 			i += 2
@@ -151,17 +175,25 @@ func (t *Transformer) links(p, q group, most standing) bool {
 			continue
 		}
 		if w := t.lex[i].word; t.lex[i].kind != letters || w == nil || w.standing < beside || w.standing > most ||
-			t.is(i, "and", "or", "but", "then", "when", "while") {
+			t.is(i, "and", "or") || t.turns(i) ||
+			i == end-1 && t.is(i, "pt") && (q.bare || t.begins(q)) { // dtp pt turned
 			return false
 		}
 	}
 	return from < end && end-from <= near
 }
 
+// turns reports whether lexeme i begins another clause.
+func (t *Transformer) turns(i int) bool {
+	return t.is(i, "when", "while", "who") || t.is(i, "then") && !t.is(i+1, "to") ||
+		t.is(i, "but") && !t.is(i+1, "especially", "mostly", "mainly", "only", "also")
+}
+
 // says reports whether q says how p is: color has returned, biopsy was inconclusive.
 func (t *Transformer) says(p, q group) bool {
 	from, end := t.between(p, q)
-	return !p.bare && t.links(p, q, unnamed) && t.is(from, "is", "are", "was", "were", "has", "have", "had") &&
+	return !p.bare && !t.begins(q) && t.links(p, q, unnamed) &&
+		t.is(from, "is", "are", "was", "were", "has", "have", "had") &&
 		(end == from+1 && !t.is(from, "has", "have", "had") || t.is(end-1, "been", "very", "being"))
 }
 
@@ -171,7 +203,8 @@ func (t *Transformer) near(p, q group, marks string) bool {
 	from, end := t.between(p, q)
 	for i := from; i < end; i++ {
 		if w := t.lex[i].word; t.lex[i].kind == mark && strings.IndexByte(marks, t.lex[i].c) < 0 ||
-			t.lex[i].kind == letters && (w == nil || w.standing < bare) && !t.isOrdinal(i-1) && !t.is(i, "x") {
+			t.turns(i) || t.lex[i].kind == letters && (w == nil || w.standing < bare) && !t.isOrdinal(i-1) &&
+			!t.is(i, "x") {
 			return false
 		}
 	}

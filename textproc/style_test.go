@@ -80,6 +80,18 @@ func TestPartsArePhrases(t *testing.T) {
 		"vax in left arm; cough":               "vax in left arm 3, cough 1",
 		"injured 3rd, 4th, & 5th fingers":      "injured 3rd, 4th, & 5th fingers 2",
 		"helping move some boxes; mod":         "move some boxes 2, other 2",
+		"fell out of bed hit head on stand":    "fell out of bed 3, hit head on stand 2",
+		"fell from bed landing on floor dizzy": "fell from bed 2, landing on floor 2, dizzy 1",
+		"fell onto a rough wall; red wall":     "fell onto a rough wall 3, red wall 2",
+		"sledding when his foot got caught":    "sledding 1, foot got caught 3",
+		"sledding, then his foot got caught":   "sledding 1, foot got caught 3",
+		"sore all over but mostly arms & hips": "sore all over but mostly arms & hips 5",
+		"rash starting on face going down":     "rash starting on face going down 5",
+		"typhoid vax given left arm; vax":      "typhoid vax given left arm 5, vax 1",
+		"given dtp pt turned very pale":        "given dtp 2, pale 1, other 1",
+		"face got red-went to er":              "face got red 3, went to er 2",
+		"knee pain was riding a bike":          "knee pain 2, riding a bike 2",
+		"\"high pitched\" cry; 30 mins comes":  "high pitched\" cry 3, 30 mins 1, other 1",
 	} {
 		checkParts(t, text, want)
 	}
