@@ -52,34 +52,67 @@ func (s *Store) BedsVersions(ctx context.Context) ([]string, error) {
 	return s.versionsIn(ctx, bedsFolder)
 }
 
-// LoadBeds returns a fit of beds, held against its manifest. The error is a *FileError if a file is damaged.
+// LoadBeds returns a fit of beds, held against its manifest. The error is a *FileError if a file is damaged, or if the
+// fit is dated in the future.
 func (s *Store) LoadBeds(ctx context.Context, version string) ([]byte, error) {
-	if !bundle.ValidVersion(version) {
-		return nil, fmt.Errorf("beds of version %q: %w", version, ErrNotFound)
-	}
-	bad := func(file string, err error) error {
-		return fileError(FileError{File: path.Join(bedsFolder, version, file), Err: err})
-	}
-	manifest, err := s.bucket.Read(ctx, path.Join(bedsFolder, version, bundle.ManifestFile),
-		bundle.Limit(bundle.ManifestFile))
+	m, _, err := s.bedsManifest(ctx, version)
 	if err != nil {
-		return nil, bad(bundle.ManifestFile, err)
+		return nil, err
 	}
-	var m bedsManifest
-	switch {
-	case !bundle.OfVersion(version, bundle.FileOf(manifest).SHA256):
-		return nil, bad(bundle.ManifestFile, errManifestChanged)
-	case json.Unmarshal(manifest, &m) != nil || m.Format != bedsFormat:
-		return nil, bad(bundle.ManifestFile, fmt.Errorf("%w: the format is not %s", bundle.ErrManifest, bedsFormat))
-	}
-	fit, err := s.bucket.Read(ctx, path.Join(bedsFolder, version, fitFile), fitLimit)
+	file := path.Join(bedsFolder, version, fitFile)
+	fit, err := s.bucket.Read(ctx, file, fitLimit)
 	if err == nil && bundle.FileOf(fit) != m.Files[fitFile] {
 		err = errChanged
 	}
 	if err != nil {
-		return nil, bad(fitFile, err)
+		return nil, fileError(FileError{File: file, Err: err})
 	}
 	return fit, nil
+}
+
+// ahead is how far a fit of beds may be dated in the future, for clocks that differ.
+const ahead = time.Hour
+
+// bedsManifest reads the manifest of a fit of beds, and returns its SHA-256.
+func (s *Store) bedsManifest(ctx context.Context, version string) (m bedsManifest, sum string, err error) {
+	if !bundle.ValidVersion(version) {
+		return m, "", fmt.Errorf("beds of version %q: %w", version, ErrNotFound)
+	}
+	file := path.Join(bedsFolder, version, bundle.ManifestFile)
+	data, err := s.bucket.Read(ctx, file, bundle.Limit(bundle.ManifestFile))
+	if err == nil {
+		sum = digest(data)
+		switch created := bundle.Created(version); {
+		case !bundle.OfVersion(version, sum):
+			err = errManifestChanged
+		case json.Unmarshal(data, &m) != nil || m.Format != bedsFormat:
+			err = fmt.Errorf("%w: the format is not %s", bundle.ErrManifest, bedsFormat)
+		case created.After(time.Now().Add(ahead)):
+			err = fmt.Errorf("the fit is dated in the future, at %s", created.Format(time.RFC3339))
+		default:
+			err = s.heldTo(file, sum)
+		}
+	}
+	if err != nil {
+		return m, "", fileError(FileError{File: file, Err: err})
+	}
+	return m, sum, nil
+}
+
+// BedsOf returns the version of the fit of beds that belongs to a generation, "" for none. One that an older wardcast
+// made names none: its fit is the newest that is not younger than itself, unless keys are trusted, which did not sign
+// it.
+func (s *Store) BedsOf(ctx context.Context, g *Generation) (string, error) {
+	if g.Format != bundle.Format || len(s.keys.Trust) > 0 {
+		return g.Beds, nil
+	}
+	versions, err := s.BedsVersions(ctx)
+	for _, version := range slices.Backward(versions) {
+		if !bundle.Created(version).After(g.CreatedAt) {
+			return version, err
+		}
+	}
+	return "", err
 }
 
 func (v *verification) beds(ctx context.Context, parts []string) {

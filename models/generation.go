@@ -27,9 +27,13 @@ type Generation struct {
 	// RareComplaints counts the complaints without a model of their own that have too few patients to be named.
 	RareComplaints int `json:"rare_complaints,omitempty"`
 
+	// Beds is the version of the fit of beds, "" for none.
+	Beds string `json:"beds,omitempty"`
+
 	// Name is set by AddGeneration and whenever a generation is read: the time of creation and the first six digits of
 	// the SHA-256 of the file, as a version's name is made.
 	Name string `json:"-"`
+	sum  string // SHA-256 of the file
 }
 
 // Member is the model of one complaint, or that of all.
@@ -47,7 +51,10 @@ type Pooled struct {
 
 const (
 	generationsFolder = "generations"
-	generationLimit   = 16 << 20 // bytes, some 50,000 complaints
+
+	// generationFormat is 1.1 since a generation names its fit of beds. Programs that know 1 read it, and drop that.
+	generationFormat = "1.1"
+	generationLimit  = 16 << 20 // bytes, some 50,000 complaints
 )
 
 func generationFile(name string) string { return path.Join(generationsFolder, name+".json") }
@@ -71,6 +78,8 @@ func (g *Generation) check() error {
 		problem = "it names no model"
 	case g.Parent != "" && !bundle.ValidVersion(g.Parent):
 		problem = fmt.Sprintf("parent %q", g.Parent)
+	case g.Beds != "" && !bundle.ValidVersion(g.Beds):
+		problem = fmt.Sprintf("beds %q", g.Beds)
 	}
 	for model, m := range g.Models {
 		if _, both := g.Pooled[model]; both || !bundle.ValidModel(model) || !bundle.ValidVersion(m.Version) {
@@ -90,7 +99,7 @@ func (g *Generation) check() error {
 
 // encode returns the file of the generation and sets what depends on it.
 func (g *Generation) encode() ([]byte, error) {
-	g.Format, g.CreatedAt = bundle.Format, g.CreatedAt.UTC()
+	g.Format, g.CreatedAt = generationFormat, g.CreatedAt.UTC()
 	if err := g.check(); err != nil {
 		return nil, err
 	}
@@ -99,25 +108,27 @@ func (g *Generation) encode() ([]byte, error) {
 		return nil, err
 	}
 	data = append(data, '\n')
-	g.Name = bundle.VersionName(g.CreatedAt, bundle.FileOf(data).SHA256)
+	g.sum = digest(data)
+	g.Name = bundle.VersionName(g.CreatedAt, g.sum)
 	return data, nil
 }
 
 func parseGeneration(name string, data []byte) (*Generation, error) {
-	if !bundle.OfVersion(name, bundle.FileOf(data).SHA256) {
+	sum := digest(data)
+	if !bundle.OfVersion(name, sum) {
 		return nil, errors.New("the file was changed: its checksum is not that of its name")
 	}
 	if err := bundle.CheckFormat(data); err != nil {
 		return nil, err
 	}
-	g := &Generation{Name: name}
+	g := &Generation{Name: name, sum: sum}
 	if err := json.Unmarshal(data, g); err != nil {
 		return nil, fmt.Errorf("%w: %w", bundle.ErrManifest, err)
 	}
 	if err := g.check(); err != nil {
 		return nil, err
 	}
-	if bundle.VersionName(g.CreatedAt, bundle.FileOf(data).SHA256) != name {
+	if bundle.VersionName(g.CreatedAt, sum) != name {
 		return nil, fmt.Errorf("%w: it was created at %v", bundle.ErrManifest, g.CreatedAt)
 	}
 	return g, nil
@@ -145,24 +156,26 @@ func (s *Store) keepGeneration(ctx context.Context, g *Generation, record func()
 		return err
 	}
 	file := generationFile(g.Name)
-	err = s.bucket.Swap(ctx, file, nil, data)
-	if !errors.Is(err, ErrConflict) {
-		return err
-	}
-	now, err := s.bucket.Read(ctx, file, generationLimit)
-	if err == nil && string(now) != string(data) {
+	if err = s.swap(ctx, file, nil, data); errors.Is(err, ErrConflict) {
 		err = &FileError{File: file, Err: fs.ErrExist}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.sign(ctx, g)
 }
 
-// checkVersions returns an error for each damaged or missing version of a generation.
+// checkVersions returns an error for each damaged or missing version of a generation, and for its fit of beds.
 func (s *Store) checkVersions(ctx context.Context, g *Generation) error {
 	var errs []error
 	for _, model := range slices.Sorted(maps.Keys(g.Models)) {
 		if _, err := s.Load(ctx, model, g.Models[model].Version); err != nil {
 			errs = append(errs, err)
 		}
+	}
+	if g.Beds != "" {
+		_, err := s.LoadBeds(ctx, g.Beds)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

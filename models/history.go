@@ -3,10 +3,7 @@ package models
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"time"
 )
@@ -33,6 +30,11 @@ type Event struct {
 	Why     string `json:"why,omitempty"`
 	Command string `json:"command,omitempty"`
 
+	// Previous is the SHA-256 of the line before without its end; "" if an older wardcast wrote the event. Restart says
+	// that it is that of all lines before: they hold no hashes, or a person vouched for them after damage.
+	Previous string `json:"previous,omitempty"`
+	Restart  bool   `json:"restart,omitempty"`
+
 	// Abandoned says that the change never took effect: its writer was stopped after it recorded the change, or another
 	// writer was faster. It is not stored: it follows from later changes and what is served now.
 	Abandoned bool `json:"abandoned,omitempty"`
@@ -50,75 +52,38 @@ const (
 )
 
 // History returns what was recorded for the store, oldest first. Lines that cannot be read are left out and joined in
-// the error, which holds a *FileError for each, also for a last line that was cut off and for a history that was lost.
+// the error, which holds a *FileError for each, also for lines that were changed or removed, and for a history that was
+// lost.
 func (s *Store) History(ctx context.Context) ([]Event, error) {
-	served, _, err := s.pointer(ctx)
-	_, unknown := errors.AsType[*FileError](err)
-	if err != nil && !unknown {
+	l, err := s.look(ctx)
+	if err != nil {
 		return nil, err
 	}
-	events, err := s.recorded(ctx)
-	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
-		return nil, err
-	}
-	if err == nil && served != "" && !slices.ContainsFunc(events, func(e Event) bool { return e.changes() }) {
+	err = l.damage
+	if err == nil && l.served != "" && !slices.ContainsFunc(l.events, func(e Event) bool { return e.changes() }) {
 		err = &FileError{File: historyFile, Err: fmt.Errorf(
-			"%w or empty, though generation %q is served: copy it from a backup", ErrNotFound, served)}
+			"%w or empty, though generation %q is served: copy it from a backup", ErrNotFound, l.served)}
 	}
-	settle(events, served, unknown)
-	return events, err
+	return l.events, err
 }
 
 // readable returns what can be read of the history, as History does, without the error of what cannot.
 func (s *Store) readable(ctx context.Context) ([]Event, error) {
 	events, err := s.History(ctx)
-	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
-		return nil, err
+	if isDamage(err) {
+		err = nil
 	}
-	return events, nil
-}
-
-// recorded returns the events without Abandoned.
-func (s *Store) recorded(ctx context.Context) ([]Event, error) {
-	data, err := s.bucket.Read(ctx, historyFile, historyLimit)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, fileError(FileError{File: historyFile, Err: err})
-	}
-	var events []Event
-	var errs []error
-	bad := func(line int, err error) {
-		errs = append(errs, &FileError{File: historyFile, Err: fmt.Errorf("line %d: %w", line, err)})
-	}
-	whole, number := wholeLines(data), 0
-	for line := range bytes.Lines(whole) {
-		number++
-		var e Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			bad(number, err)
-			continue
-		}
-		events = append(events, e)
-	}
-	if len(whole) < len(data) {
-		bad(number+1, errors.New("cut off"))
-	}
-	return events, errors.Join(errs...)
+	return events, err
 }
 
 // wholeLines cuts off a last line without its end.
 func wholeLines(data []byte) []byte { return data[:bytes.LastIndexByte(data, '\n')+1] }
 
-// settle sets Abandoned. A change is recorded before it takes effect, so a record alone proves nothing, but each names
+// abandon sets Abandoned. A change is recorded before it takes effect, so a record alone proves nothing, but each names
 // the generation it started from, which was served then. A change took effect if what was served later proves it, or if
 // what was served next is neither what it changed nor what was served before. Then the champion file was lost, or
 // edited by hand, which must not deny the past. If it is unknown what is served, the last change counts.
-func settle(events []Event, served string, unknown bool) {
+func abandon(events []Event, served string, unknown bool) {
 	proven := map[int]bool{}
 	latest := map[string]int{} // change to each generation
 	prove := func(name string) {
@@ -157,31 +122,6 @@ func servedLast(events []Event) (name string) {
 		}
 	}
 	return name
-}
-
-// record adds an event to the history, with the time. Lines that are there stay; one that was cut off goes.
-func (s *Store) record(ctx context.Context, e Event) error {
-	var line []byte
-	for {
-		before, err := s.bucket.Read(ctx, historyFile, historyLimit)
-		if line != nil && bytes.Contains(before, line) {
-			return nil // a write whose answer was lost, and that the bucket's client repeated, met itself
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("recording the history: %w", err)
-		}
-		e.Time, e.Abandoned = time.Now().UTC(), false
-		if line, err = json.Marshal(e); err == nil {
-			line = append(line, '\n')
-			err = s.bucket.Swap(ctx, historyFile, before, slices.Concat(wholeLines(before), line))
-		}
-		if !errors.Is(err, ErrConflict) {
-			if err != nil {
-				err = fmt.Errorf("recording the history: %w", err)
-			}
-			return err
-		}
-	}
 }
 
 // ServedAt returns the generation that was served at a time. The error wraps ErrNotFound if nothing was.

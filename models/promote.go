@@ -20,7 +20,8 @@ const (
 
 // Champion returns the generation that is served, an error that wraps ErrNotFound if there is none. If the champion
 // file or that of the generation is damaged, the error is a *FileError, and the generation holds its Name alone if that
-// is known. Champion reads no version, so that it is cheap to poll for changes.
+// is known. So it is if no trusted key signed the generation and the history. Champion reads no version, so that it is
+// cheap to poll for changes.
 func (s *Store) Champion(ctx context.Context) (*Generation, error) {
 	name, _, err := s.pointer(ctx)
 	if err != nil {
@@ -33,6 +34,11 @@ func (s *Store) Champion(ctx context.Context) (*Generation, error) {
 	if errors.Is(err, ErrNotFound) {
 		err = &FileError{File: championFile, Err: fmt.Errorf("it names a generation without its file %q: %w",
 			generationFile(name), ErrNotFound)}
+	}
+	if err == nil && len(s.keys.Trust) > 0 {
+		if _, err = s.trust(ctx, g); err == nil {
+			err = s.Agree(ctx)
+		}
 	}
 	if err != nil {
 		return &Generation{Name: name}, err
@@ -60,21 +66,20 @@ func (s *Store) pointer(ctx context.Context) (name string, held []byte, err erro
 }
 
 func (s *Store) noPointer(ctx context.Context) (*Generation, error) {
-	events, err := s.recorded(ctx)
-	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+	l, err := s.look(ctx)
+	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(events, func(e Event) bool { return e.changes() })
+	at := slices.IndexFunc(l.events, func(e Event) bool { return e.changes() })
 	switch {
+	case l.known() != "" || at >= 0 && lost(l.events):
+		return nil, l.swapped(cmp.Or(l.known(), servedLast(l.events)))
 	case at < 0:
 		return nil, absent("no generation is served")
-	case lost(events):
-		return nil, &FileError{File: championFile, Err: fmt.Errorf(
-			"%w, though the history names one: promote a generation to repair it", ErrNotFound)}
 	}
 	// Its writer was stopped, or the file was lost.
 	return nil, fmt.Errorf("champion: %w, though generation %q was to be promoted; promote it again",
-		ErrNotFound, events[at].To)
+		ErrNotFound, l.events[at].To)
 }
 
 // lost reports whether events show that there must be a champion file: a change that started from a generation, or a
@@ -106,11 +111,14 @@ type Change struct {
 	Why     string
 	Command string // the command line, or ""
 	Action  Action // Promoted by default; Recalibrated is the other choice
+	DryRun  bool   // check all and change nothing
+	// Mend makes the change though champion and history disagree: a person has chosen the generation.
+	Mend bool
 }
 
 // Promote makes c.To, all versions of which must load, the generation that is served. If another than c.From is served
 // by then, nothing changes and the error wraps ErrConflict and names who was faster. If c.To is served already, Promote
-// does nothing.
+// does nothing. If champion and history disagree, nothing changes and the error wraps ErrDisagree, unless c.Mend is set.
 //
 // The change is recorded first: a crash in between leaves a record of a change that did not take effect
 // (Event.Abandoned), never a change without a record.
@@ -173,12 +181,23 @@ func (s *Store) Challenger(ctx context.Context) (*Generation, error) {
 // generation without its record.
 func (s *Store) Refuse(ctx context.Context, g *Generation, c Change) error {
 	if err := s.keepGeneration(ctx, g, func() error {
-		return s.record(ctx, Event{Action: Refused, From: c.From, To: g.Name, By: c.By, Why: c.Why, Command: c.Command})
+		l, err := s.look(ctx)
+		if err == nil {
+			err = s.agree(l)
+		}
+		if err != nil {
+			return err
+		}
+		e := Event{Action: Refused, From: c.From, To: g.Name, By: c.By, Why: c.Why, Command: c.Command}
+		return s.record(ctx, l, e, func() error { return nil })
 	}); err != nil {
 		return fmt.Errorf("refusing: %w", err)
 	}
 	return nil
 }
+
+// ErrDisagree is wrapped by the error of a change in a store whose champion and history disagree.
+var ErrDisagree = errors.New("champion and history disagree")
 
 // change records c and makes c.To the champion.
 func (s *Store) change(ctx context.Context, c Change) error {
@@ -186,41 +205,46 @@ func (s *Store) change(ctx context.Context, c Change) error {
 	if err == nil {
 		err = s.checkVersions(ctx, g)
 	}
+	if err == nil {
+		err = s.vouch(ctx, g)
+	}
 	if err != nil {
 		return err
 	}
-	served, held, err := s.pointer(ctx)
-	if _, damaged := errors.AsType[*FileError](err); err != nil && !(damaged && held != nil) {
-		return err // a champion file that can be read, and makes no sense, is replaced
+	l, err := s.look(ctx)
+	if err != nil {
+		return err
 	}
+	if l.unknown != nil && l.held == nil {
+		return l.unknown // a champion file that can be read, and makes no sense, is replaced
+	}
+	wrong := s.agree(l)
 	switch {
-	case served == c.To:
+	case l.served != c.From && !(wrong == nil && l.served == c.To):
+		return s.conflict(ctx, l.served)
+	case wrong != nil && !c.Mend:
+		return wrong
+	case wrong == nil && l.served == c.To || c.DryRun:
 		return nil
-	case served != c.From:
-		return s.conflict(ctx, served)
 	}
-	if served == "" { // nothing is served, or the champion file is lost or damaged, which the history survives
-		events, err := s.readable(ctx)
+	from := l.served
+	if from == "" { // nothing is served, or the champion file is lost or damaged, which the history survives
+		from = servedLast(l.events)
+	}
+	e := Event{Action: c.Action, From: from, To: c.To, By: c.By, Why: c.Why, Command: c.Command}
+	return s.record(ctx, l, e, func() error {
+		err := s.swap(ctx, championFile, l.held, []byte(c.To+"\n"))
+		if errors.Is(err, ErrConflict) {
+			var served string
+			if served, _, err = s.pointer(ctx); err == nil {
+				err = s.conflict(ctx, served)
+			}
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("changing the champion: %w", err)
 		}
-		served = servedLast(events)
-	}
-	if err := s.record(ctx,
-		Event{Action: c.Action, From: served, To: c.To, By: c.By, Why: c.Why, Command: c.Command}); err != nil {
-		return err
-	}
-	err = s.bucket.Swap(ctx, championFile, held, []byte(c.To+"\n"))
-	if errors.Is(err, ErrConflict) {
-		// A write whose answer was lost, and that the bucket's client repeated, meets itself.
-		if served, _, err = s.pointer(ctx); err == nil && served != c.To {
-			err = s.conflict(ctx, served)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("changing the champion: %w", err)
-	}
-	return nil
+		return nil
+	})
 }
 
 // Unchanged returns an error that wraps ErrConflict, and names who changed it, unless generation from is served, "" for

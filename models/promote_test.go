@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,7 +120,10 @@ func TestPromoteMendsTheChampion(t *testing.T) {
 	if events, err := s.History(ctx); err != nil || len(events) != 1 || events[0].Abandoned {
 		t.Errorf("history of a damaged champion: %v, %v", events, err)
 	}
-	if err := s.Promote(ctx, Change{To: before.Name}); err != nil {
+	if err := s.Promote(ctx, Change{To: before.Name}); !errors.Is(err, ErrDisagree) {
+		t.Errorf("nobody asked to mend it: %v", err)
+	}
+	if err := s.Promote(ctx, Change{To: before.Name, Mend: true}); err != nil {
 		t.Fatal(err)
 	}
 	if g, err := s.Champion(ctx); err != nil || g.Name != before.Name {
@@ -133,17 +137,35 @@ func TestPromoteMendsTheChampion(t *testing.T) {
 		!strings.Contains(err.Error(), `file "champion"`) {
 		t.Fatalf("champion %v, %v", g, err)
 	}
-	if err := s.Promote(ctx, Change{To: before.Name, From: gone}); err != nil {
+	if err := s.Promote(ctx, Change{To: before.Name, From: gone, Mend: true}); err != nil {
 		t.Error(err)
 	}
+}
+
+// deaf is a folder that writes no more once a file was to be written.
+type deaf struct {
+	Dir
+	file string
+}
+
+func (d deaf) Swap(ctx context.Context, name string, before, after []byte) error {
+	if d.file == "" || name == d.file {
+		return errors.New("stopped")
+	}
+	return d.Dir.Swap(ctx, name, before, after)
 }
 
 // TestFirstPromotionStopped leaves a record without a champion.
 func TestFirstPromotionStopped(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	s, dir, _ := stored(t)
-	remove(t, filepath.Join(dir, championFile))
+	dir := t.TempDir()
+	s := New(deaf{Dir(dir), championFile})
+	g := generations(t, s, 1)
+	if err := s.Promote(ctx, Change{To: g[0]}); err == nil {
+		t.Fatal("the champion file was written")
+	}
+	s = OpenDir(dir)
 	_, err := s.Champion(ctx)
 	if !isAbsent(err) || !strings.Contains(err.Error(), "was to be promoted; promote it again") {
 		t.Errorf("got %v", err)
@@ -179,7 +201,8 @@ func TestLostChampion(t *testing.T) {
 	g := generations(t, s, 2)
 	promoteInTurn(t, s, g[0], g[1])
 	remove(t, filepath.Join(dir, championFile))
-	const want = `file "champion": not found, though the history names one: promote a generation to repair it`
+	want := fmt.Sprintf(`file "champion": not found, though the history ends with generation %q: promote one by its name, `+
+		`with a reason, to repair it`, g[1])
 	if _, err := s.Champion(ctx); err == nil || err.Error() != want {
 		t.Errorf("champion: %v", err)
 	}
@@ -190,7 +213,7 @@ func TestLostChampion(t *testing.T) {
 		list[1].Status != SupersededStatus {
 		t.Errorf("listed: %+v, %v", list, err)
 	}
-	if err := s.Promote(ctx, Change{To: g[1]}); err != nil {
+	if err := s.Promote(ctx, Change{To: g[1], Mend: true}); err != nil {
 		t.Error(err)
 	}
 	if found, err := s.Verify(ctx, nil); err != nil || len(found) > 0 {
@@ -214,7 +237,7 @@ func TestDamagedHistory(t *testing.T) {
 		!strings.Contains(found[0].Error(), "line 2: cut off") {
 		t.Errorf("verify found %v, %v", found, err)
 	}
-	if err := s.Promote(ctx, Change{To: g[1], From: g[0], Why: "second"}); err != nil {
+	if err := s.Promote(ctx, Change{To: g[1], From: g[0], Why: "second", Mend: true}); err != nil {
 		t.Fatal(err)
 	}
 	whys := func() (whys string) {
@@ -229,18 +252,18 @@ func TestDamagedHistory(t *testing.T) {
 	}
 	// A line that somebody spoiled is named; the others are read, and the store can still be changed.
 	write(t, path, append([]byte("x\n"), read(t, path)...))
-	if found, err := s.Verify(ctx, nil); err != nil || len(found) != 1 || found[0].File != historyFile ||
+	if found, err := s.Verify(ctx, nil); err != nil || len(found) == 0 || found[0].File != historyFile ||
 		!strings.Contains(found[0].Error(), "line 1") {
 		t.Errorf("verify found %v, %v", found, err)
 	}
-	if err := s.Rollback(ctx, Change{From: g[1], Why: "third"}); err != nil {
+	if _, err := s.ServedAt(ctx, time.Now()); err == nil {
+		t.Error("a damaged history says what was served")
+	}
+	if err := s.Rollback(ctx, Change{From: g[1], Why: "third", Mend: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := whys(); got != "first second third " {
 		t.Errorf("history %q", got)
-	}
-	if _, err := s.ServedAt(ctx, time.Now()); err == nil {
-		t.Error("a damaged history says what was served")
 	}
 }
 
@@ -249,14 +272,14 @@ func TestHostileGenerations(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string][2]string{
 		"other time":      {`"created_at": "2026-11-20T02:00:00`, `"created_at": "2026-11-20T02:00:01`},
-		"later format":    {`"format": "1"`, `"format": "2"`},
+		"later format":    {`"format": "1.1"`, `"format": "2"`},
 		"path":            {`"chest-pain"`, `"../chest-pain"`},
 		"version":         {`"version": "2026`, `"version": "../2026`},
 		"no JSON":         {`}`, `]`},
 		"no models":       {`"models": {`, `"models": {}, "x": {`},
-		"parent":          {`"format": "1"`, `"format": "1", "parent": "../x"`},
-		"pooled and own":  {`"format": "1"`, `"format": "1", "pooled": {"chest-pain": {}}`},
-		"pooled elsewhre": {`"format": "1"`, `"format": "1", "pooled": {"..": {}}`},
+		"parent":          {`"format": "1.1"`, `"format": "1.1", "parent": "../x"`},
+		"pooled and own":  {`"format": "1.1"`, `"format": "1.1", "pooled": {"chest-pain": {}}`},
+		"pooled elsewhre": {`"format": "1.1"`, `"format": "1.1", "pooled": {"..": {}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -291,7 +314,7 @@ func TestLaterMinorFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(read(t, filepath.Join(dir, generationFile(g.Name)))), `"format": "1"`,
+	text := strings.Replace(string(read(t, filepath.Join(dir, generationFile(g.Name)))), `"format": "1.1"`,
 		`"format": "1.9", "future": [1]`, 1)
 	later := bundle.VersionName(g.CreatedAt, bundle.FileOf([]byte(text)).SHA256)
 	write(t, filepath.Join(dir, generationFile(later)), []byte(text))

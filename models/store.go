@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"sync"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/models/signing"
 )
 
 // ErrNotFound is wrapped if there is no such model, version, generation or champion.
@@ -26,10 +28,14 @@ func listed(format string, args ...any) error {
 }
 
 // Store keeps versions of models, the generations they belong to, and which generation is served.
-type Store struct{ bucket Bucket }
+type Store struct {
+	bucket  Bucket
+	keys    signing.Keys
+	vouched *sync.Map // what trusted keys signed: the SHA-256 of each manifest by its file, statements by generation
+}
 
 // New returns the store in a bucket.
-func New(b Bucket) *Store { return &Store{bucket: b} }
+func New(b Bucket) *Store { return &Store{bucket: b, vouched: new(sync.Map)} }
 
 // OpenDir returns the store on a directory, which the first Save creates. Package blobstore opens others.
 func OpenDir(path string) *Store { return New(Dir(path)) }
@@ -75,7 +81,7 @@ func (s *Store) Recognize(ctx context.Context) error {
 	if err != nil {
 		return listing(err)
 	}
-	for _, file := range []string{championFile, historyFile} {
+	for _, file := range []string{championFile, historyFile, headFile} {
 		if _, err := s.bucket.Read(ctx, file, 0); !errors.Is(err, fs.ErrNotExist) {
 			return ctx.Err() // whatever it holds
 		}

@@ -78,11 +78,11 @@ func TestPastAnswersStay(t *testing.T) {
 				want := "0 1 2 2"
 				to := g[2]
 				if repair == "promote" {
-					if err := s.Promote(ctx, Change{To: to, From: from}); err != nil {
+					if err := s.Promote(ctx, Change{To: to, From: from, Mend: true}); err != nil {
 						t.Fatal(err)
 					}
 				} else {
-					err := s.Rollback(ctx, Change{From: from})
+					err := s.Rollback(ctx, Change{From: from, Mend: true})
 					if c.rollback < 0 {
 						if err == nil {
 							t.Error("rolled back from the first")
@@ -118,8 +118,8 @@ func TestPastAnswersStay(t *testing.T) {
 	}
 }
 
-// TestSettle decides which changes took effect, of records alone: the letters are what was served and what was to be.
-func TestSettle(t *testing.T) {
+// TestAbandon decides which changes took effect, of records alone: the letters are what was served and what was to be.
+func TestAbandon(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ changes, served, want string }{
 		{"-A AB BC", "C", "ABC"},
@@ -141,7 +141,7 @@ func TestSettle(t *testing.T) {
 		for change := range strings.FieldsSeq(c.changes) {
 			events = append(events, Event{Action: Promoted, From: strings.Trim(change[:1], "-"), To: change[1:]})
 		}
-		settle(events, c.served, false)
+		abandon(events, c.served, false)
 		got := ""
 		for _, e := range events {
 			if !e.Abandoned {

@@ -77,13 +77,15 @@ func (v *verification) bad(err error) {
 func (v *verification) file(ctx context.Context, file string) {
 	parts := strings.Split(file, "/")
 	switch n := len(parts); {
-	case n == 1 && (file == championFile || file == historyFile):
+	case n == 1 && (file == championFile || file == historyFile || file == headFile):
 	case n == 2 && parts[0] == generationsFolder && bundle.ValidVersion(strings.TrimSuffix(parts[1], ".json")) &&
 		path.Ext(parts[1]) == ".json":
 		v.generations++
 		g, err := v.store.Generation(ctx, strings.TrimSuffix(parts[1], ".json"))
 		v.bad(err)
-		v.named(g)
+		v.named(ctx, g)
+	case n == 2 && parts[0] == generationsFolder && bundle.ValidVersion(strings.TrimSuffix(parts[1], signatureExt)) &&
+		path.Ext(parts[1]) == signatureExt: // Signers reads it
 	case n >= 3 && parts[0] == bedsFolder:
 		v.beds(ctx, parts)
 	case n >= 3 && bundle.ValidModel(parts[0]) && bundle.ValidVersion(parts[1]):
@@ -96,13 +98,17 @@ func (v *verification) file(ctx context.Context, file string) {
 	}
 }
 
-// named notes the versions of a generation, all of which must be whole.
-func (v *verification) named(g *Generation) {
+// named notes the versions of a generation, all of which must be whole, as its fit of beds must be.
+func (v *verification) named(ctx context.Context, g *Generation) {
 	if g == nil {
 		return
 	}
 	for model, m := range g.Models {
 		v.versions[[2]string{model, m.Version}] = true
+	}
+	if g.Beds != "" {
+		_, err := v.store.LoadBeds(ctx, g.Beds)
+		v.bad(err)
 	}
 }
 
@@ -112,17 +118,17 @@ func (v *verification) champion(ctx context.Context) {
 	if !isAbsent(unsound) {
 		v.bad(unsound)
 	}
-	v.named(g)
+	v.named(ctx, g)
 	events, err := v.store.History(ctx)
 	v.bad(err)
-	last := servedLast(events)
-	switch {
-	case err != nil:
-	case unsound == nil && last != "" && g.Name != last:
-		v.bad(&FileError{File: championFile, Err: fmt.Errorf("it names generation %q, though the history ends with "+
-			"%q: promote or roll back to repair it", g.Name, last)})
-	case g == nil && len(events) == 0 && v.generations > 1:
+	if err == nil && (g != nil && unsound == nil || isAbsent(unsound)) {
+		err = v.store.Agree(ctx)
+		v.bad(err)
+	}
+	if err == nil && g == nil && len(events) == 0 && v.generations > 1 {
 		v.bad(&FileError{File: historyFile, Err: fmt.Errorf(
 			"%w or empty, though there are %d generations: copy it from a backup", ErrNotFound, v.generations)})
 	}
+	_, unsigned := v.store.Signers(ctx)
+	v.bad(unsigned)
 }

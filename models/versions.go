@@ -157,13 +157,17 @@ func (s *Store) describe(ctx context.Context, model, version string, files ...st
 }
 
 func (s *Store) readManifest(ctx context.Context, b *bundle.Bundle, model string) error {
-	data, err := s.bucket.Read(ctx, path.Join(model, b.Version, bundle.ManifestFile), bundle.Limit(bundle.ManifestFile))
+	file := path.Join(model, b.Version, bundle.ManifestFile)
+	data, err := s.bucket.Read(ctx, file, bundle.Limit(bundle.ManifestFile))
 	if err != nil {
 		return err
 	}
 	b.SHA256 = bundle.FileOf(data).SHA256
 	if !bundle.OfVersion(b.Version, b.SHA256) {
 		return errManifestChanged
+	}
+	if err := s.heldTo(file, b.SHA256); err != nil {
+		return err
 	}
 	m, err := bundle.ParseManifest(data)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,13 +13,18 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
+	"github.com/wardcast/wardcast/models/signing"
 	"github.com/wardcast/wardcast/models/train"
 )
 
 type gateFlags struct {
+	signFlag
+	trustFlag
 	Force bool   `help:"Promote the new models even if the gate refuses them. Requires --why."`
 	Why   string `help:"Why you train or force this model. Recorded in the history." placeholder:"TEXT"`
 	Site  string `help:"YAML file with the site's statements about its models: owner, contact, hazards, monitoring. Printed in their cards (default: retrain.site of --config)." type:"existingfile" placeholder:"FILE"`
@@ -30,6 +36,26 @@ func (f *gateFlags) Validate() error {
 		return errors.New("--force requires --why: the reason is recorded in the history")
 	}
 	return nil
+}
+
+// store opens the store of new models, with the keys of the flags, or else of the configuration.
+func (f *gateFlags) store(ctx context.Context, place string, c *config.Models) (*models.Store, error) {
+	trusted := f.TrustedKeys
+	if trusted == nil {
+		trusted = c.TrustedKeys
+	}
+	keys, err := signing.Read(cmp.Or(f.SigningKey, c.SigningKey), trusted)
+	if err != nil {
+		return nil, err
+	}
+	if len(keys.Trust) > 0 && keys.Sign == nil {
+		return nil, fmt.Errorf("%w (--signing-key, or models.signing_key)", models.ErrNoKey)
+	}
+	s, err := blobstore.Open(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	return s.With(keys), s.Create(ctx)
 }
 
 // open returns the gatekeeper of a store for the command by.

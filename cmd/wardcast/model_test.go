@@ -119,7 +119,7 @@ func TestModels(t *testing.T) {
 	if got := succeed(t, "", "models", "verify", "--model-dir", dir); got != "all files match their manifests\n" {
 		t.Errorf("models verify prints %q", got)
 	}
-	if diff := cmp.Diff(map[string]any{"bad": []any{}},
+	if diff := cmp.Diff(map[string]any{"bad": []any{}, "signed": []any{}},
 		clitest.Object(t, succeed(t, "", "models", "verify", "--model-dir", dir, "--output=json"))); diff != "" {
 		t.Errorf("models verify (-want +got):\n%s", diff)
 	}

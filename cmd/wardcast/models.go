@@ -19,6 +19,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/compare"
+	"github.com/wardcast/wardcast/models/signing"
 )
 
 type modelsCmd struct {
@@ -29,11 +30,22 @@ type modelsCmd struct {
 	Promote  modelsPromoteCmd  `cmd:"" help:"Serve another generation: all its models at once, within seconds." example:"wardcast models promote 2026-11-20T02-00-41Z-3f9c1a --model-dir models --why 'reviewed by the triage board'"`
 	Rollback modelsRollbackCmd `cmd:"" help:"Serve an earlier generation again." example:"wardcast models rollback --model-dir models --why 'too many admissions predicted since noon'"`
 	History  modelsHistoryCmd  `cmd:"" help:"Show who promoted, refused or rolled back what, when and why." example:"wardcast models history --model-dir models"`
+	Keygen   modelsKeygenCmd   `cmd:"" help:"Make a key that models are signed with." example:"wardcast models keygen --out hospital.key"`
+	Sign     modelsSignCmd     `cmd:"" help:"Sign a generation, and with the served one the history." example:"wardcast models sign --model-dir models --key hospital.key"`
 	Verify   modelsVerifyCmd   `cmd:"" help:"Check every file of the store. Prints the bad ones; the exit code is then 1." example:"wardcast models verify --model-dir models"`
 }
 
 type store struct {
 	ModelDir string `help:"Model store: a folder, or a bucket (${stores})." required:"" placeholder:"DIR"`
+	trustFlag
+}
+
+type trustFlag struct {
+	TrustedKeys []string `help:"Accept only what one of these public keys signed (models keygen)." type:"existingfile" placeholder:"FILE.pub"`
+}
+
+type signFlag struct {
+	SigningKey string `help:"Sign with this key (models keygen)." type:"existingfile" placeholder:"FILE"`
 }
 
 // ProvideStore returns the store as a parameter of the commands' Run. A folder must exist.
@@ -47,6 +59,11 @@ func (s *store) ProvideStore(ctx context.Context) (*models.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	keys, err := signing.Read("", s.TrustedKeys)
+	if err != nil {
+		return nil, err
+	}
+	opened = opened.With(keys)
 	if err := opened.Recognize(ctx); err != nil && !errors.Is(err, models.ErrEmpty) {
 		return nil, fmt.Errorf("--model-dir %s: %w", s.ModelDir, err)
 	}
@@ -209,6 +226,7 @@ func (c *modelsVerifyCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store)
 	if err != nil {
 		return err
 	}
+	signed, _ := s.Signers(ctx) // what is wrong with them is among the bad
 	type file struct {
 		Model   string `json:"model"`
 		Version string `json:"version"`
@@ -223,15 +241,45 @@ func (c *modelsVerifyCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store)
 	if len(files) == 0 {
 		grid.Title = "all files match their manifests\n"
 	}
-	if err = c.Print(d, map[string]any{"bad": files}, grid); err == nil && len(files) > 0 {
+	for _, g := range signed {
+		if by := cmp.Or(g.Trusted, strings.Join(g.Keys, ", ")); by != "" {
+			grid.Title += fmt.Sprintf("generation %s is signed by %s\n", g.Generation, by)
+		}
+	}
+	if err = c.Print(d, map[string]any{"bad": files, "signed": signed}, grid); err == nil && len(files) > 0 {
 		d.Log.Error("the model store holds bad files", "files", len(files))
 		return cli.ErrReported
 	}
 	return err
 }
 
+type modelsKeygenCmd struct {
+	Out string `help:"File for the key, which only its owner can read; FILE.pub is for those who trust it. Neither may exist." required:"" placeholder:"FILE"`
+}
+
+func (c *modelsKeygenCmd) Run() error { return signing.NewKeyFile(c.Out) }
+
+type modelsSignCmd struct {
+	store
+	Key        string `help:"Key to sign with (models keygen)." required:"" type:"existingfile" placeholder:"FILE"`
+	Generation string `help:"Generation (default: the served one)." placeholder:"G"`
+}
+
+func (c *modelsSignCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
+	keys, err := signing.Read(c.Key, nil)
+	if err != nil {
+		return err
+	}
+	name, err := s.With(keys).Sign(ctx, c.Generation)
+	if err == nil {
+		_, err = fmt.Fprintf(d.Out, "generation %s is signed by %s\n", name, keys.Sign.ID())
+	}
+	return err
+}
+
 type changeFlags struct {
 	store
+	signFlag
 	cli.Output
 	Why    string `help:"Reason, for the history." placeholder:"TEXT"`
 	DryRun bool   `help:"Check everything and print the change, without making it."`
@@ -243,6 +291,24 @@ type change struct {
 	To     string            `json:"to"`
 	Models map[string]string `json:"models"` // versions of To
 	DryRun bool              `json:"dry_run"`
+}
+
+// change makes a change with the keys of the flags.
+func (c *changeFlags) change(ctx context.Context, d *cli.Deps, s *models.Store, to string,
+	do func(context.Context, *models.Store, *serving.Request) (*serving.Change, error),
+) (*serving.Change, error) {
+	keys, err := signing.Read(c.SigningKey, c.TrustedKeys)
+	if err != nil {
+		return nil, err
+	}
+	made, err := do(ctx, s.With(keys), c.request(d, to))
+	switch {
+	case errors.Is(err, models.ErrDisagree) && !(to != "" && c.Why != ""):
+		err = fmt.Errorf("%w; to repair it, name the generation to serve, with --why", err)
+	case errors.Is(err, models.ErrNoKey):
+		err = fmt.Errorf("%w (--signing-key)", err)
+	}
+	return made, err
 }
 
 func (c *changeFlags) request(d *cli.Deps, to string) *serving.Request {
@@ -270,7 +336,7 @@ type modelsPromoteCmd struct {
 }
 
 func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
-	made, err := serving.Promote(ctx, s, c.request(d, c.Generation))
+	made, err := c.change(ctx, d, s, c.Generation, serving.Promote)
 	if objection, ok := errors.AsType[*serving.ObjectionError](err); ok {
 		return cli.Usagef("%w (--why)", objection)
 	}
@@ -286,7 +352,7 @@ type modelsRollbackCmd struct {
 }
 
 func (c *modelsRollbackCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
-	made, err := serving.Rollback(ctx, s, c.request(d, c.To))
+	made, err := c.change(ctx, d, s, c.To, serving.Rollback)
 	if errors.Is(err, models.ErrNeverServed) {
 		return fmt.Errorf("%w, so there is nothing to go back to: to serve it, use \"wardcast models promote %s "+
 			"--why TEXT\"", err, c.To)

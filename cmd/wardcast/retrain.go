@@ -20,7 +20,6 @@ import (
 	"github.com/wardcast/wardcast/internal/service/replay"
 	"github.com/wardcast/wardcast/internal/service/schedule"
 	"github.com/wardcast/wardcast/internal/service/textfile"
-	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/retrain"
 	"github.com/wardcast/wardcast/models/rounds"
 	"github.com/wardcast/wardcast/models/train"
@@ -159,11 +158,8 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job)
 			Progress: func(_ string, done, total int64) { bar.Set(int(done), int(total)) },
 		})
 	}
-	store, err := blobstore.Open(ctx, place)
+	store, err := c.store(ctx, place, &cfg.Models)
 	if err != nil {
-		return nil, err
-	}
-	if err := store.Create(ctx); err != nil {
 		return nil, err
 	}
 	if job.Rounds, err = c.coordinator(d); err != nil {

@@ -43,19 +43,20 @@ func TestLogLevel(t *testing.T) {
 // TestLostChampion takes away what says which generation is in use.
 func TestLostChampion(t *testing.T) {
 	t.Parallel()
-	dir, _, _ := twoGenerations(t)
+	dir, _, names := twoGenerations(t)
 	succeed(t, "", "models", "promote", "--model-dir", dir)
 	if err := os.Remove(filepath.Join(dir, "champion")); err != nil {
 		t.Fatal(err)
 	}
 	for _, command := range []string{"verify", "list"} {
 		if r := wardcast(t, "", "models", command, "--model-dir", dir); r.Code != cli.ExitFailed ||
-			!strings.Contains(r.Stdout+r.Stderr, "the history names one") {
+			!strings.Contains(r.Stdout+r.Stderr, "though the history ends with") {
 			t.Errorf("models %s exits %d and prints %q and %q, want 1 and the file", command, r.Code,
 				r.Stdout, r.Stderr)
 		}
 	}
 	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", dir, "--text", "fall"}, `file "champion"`)
-	succeed(t, "", "models", "promote", "--model-dir", dir)
+	fail(t, cli.ExitFailed, []string{"models", "promote", "--model-dir", dir}, "disagree", "--why")
+	succeed(t, "", "models", "promote", names[len(names)-1], "--model-dir", dir, "--why", "from the backup")
 	succeed(t, "", "models", "verify", "--model-dir", dir)
 }

@@ -91,7 +91,7 @@ func (c *tokensCmd) reader(ctx context.Context) (*textproc.Transformer, error) {
 		if c.Dialect != "" {
 			return nil, cli.Usagef("--dialect cannot be used with --model-dir: the model has its own")
 		}
-		store, err := (&store{c.ModelDir}).ProvideStore(ctx)
+		store, err := (&store{ModelDir: c.ModelDir}).ProvideStore(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,6 @@ import (
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/config"
-	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/report"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -206,11 +205,8 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := blobstore.Open(ctx, c.ModelDir)
+	store, err := c.store(ctx, c.ModelDir, &cfg.Models)
 	if err != nil {
-		return err
-	}
-	if err := store.Create(ctx); err != nil {
 		return err
 	}
 	gatekeeper := c.open(d, store, cfg.Retrain.Gate, "train")

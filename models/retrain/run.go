@@ -44,7 +44,7 @@ type Result struct {
 
 // Run replays the past, trains on its earlier part and lets the gate judge on its later part. Nothing changes in the
 // store before the models are trained; stopped later, the store serves the old generation or the whole new one. Run
-// again, it starts anew. The fit of beds is saved before the gate, whatever that decides.
+// again, it starts anew. The fit of beds belongs to the trained generation: it is used if that is served.
 func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err := j.Gatekeeper.Begin(ctx); err != nil {
 		return nil, err
@@ -77,6 +77,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if r.Beds, err = j.fitBeds(ctx, past, aux, rows, r.Trained); err != nil {
 		return r, err
 	}
+	r.Trained.Beds = r.Beds.Version
 	r.Promotion, err = j.Gatekeeper.Promote(ctx, train.Candidate{
 		Trained: r.Trained, Notes: judged, Probabilities: p, Later: true,
 		About: fit.About,

@@ -252,6 +252,12 @@ func (t *Trained) generation(ctx context.Context, store *models.Store,
 			g.Pooled[o.Model] = models.Pooled{Complaint: o.Complaint, Reason: o.Why}
 		}
 	}
+	if g.Beds = t.Beds; g.Beds == "" && before != nil {
+		var err error
+		if g.Beds, err = store.BedsOf(ctx, before); err != nil {
+			return nil, err
+		}
+	}
 	for _, b := range t.Bundles {
 		name := b.Manifest.Name
 		b.Manifest.Parent = parents[name].Version

@@ -52,6 +52,9 @@ func (k *Gatekeeper) Begin(ctx context.Context) error {
 	if err != nil {
 		return unreadable(err)
 	}
+	if err := k.Store.Agree(ctx); err != nil && !k.Force {
+		return fmt.Errorf("%w (--force --why TEXT trains nevertheless)", err)
+	}
 	k.begun, k.from = true, ""
 	if c != nil {
 		k.from = c.generation.Name
@@ -242,7 +245,7 @@ func (c *Candidate) record(v *gate.Verdict) error {
 }
 
 func (k *Gatekeeper) carryOut(ctx context.Context, e *Promotion, c *Candidate, before *champion) error {
-	change := models.Change{From: k.from, By: k.By, Why: e.Verdict.Reason, Command: k.Command}
+	change := models.Change{From: k.from, By: k.By, Why: e.Verdict.Reason, Command: k.Command, Mend: k.Force}
 	if k.Why != "" {
 		said := "the gate"
 		if k.Force && e.Verdict.Decision != gate.Promote {
@@ -282,6 +285,10 @@ func (k *Gatekeeper) recalibrate(ctx context.Context, notes *Candidate, c *champ
 		Parent: c.generation.Name, By: k.By, CreatedAt: k.Created, Models: maps.Clone(c.generation.Models),
 		Pooled: c.generation.Pooled, RareComplaints: c.generation.RareComplaints,
 	}
+	var err error
+	if g.Beds, err = k.Store.BedsOf(ctx, c.generation); err != nil {
+		return nil, err
+	}
 	learned := bundle.Training{Documents: len(notes.Notes.Rows), Positives: Positives(notes.Notes.Rows)}
 	learned.From, learned.To = period(notes.Notes.Rows)
 	var all []*bundle.Bundle
@@ -298,7 +305,6 @@ func (k *Gatekeeper) recalibrate(ctx context.Context, notes *Candidate, c *champ
 	}
 	for _, b := range all {
 		name := b.Manifest.Name
-		var err error
 		if b.Evaluation, err = recalibrateReference(b.Evaluation, r); err != nil {
 			return nil, err
 		}

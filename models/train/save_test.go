@@ -141,7 +141,17 @@ func TestSaveMendsADamagedChampion(t *testing.T) {
 			dir := t.TempDir()
 			store := models.OpenDir(dir)
 			harm(t, dir, saved(t, store, trained(t, bundle.Other, "cough", "fever")))
-			again := saved(t, store, trained(t, bundle.Other, "cough"))
+			again, err := trained(t, bundle.Other, "cough").Save(t.Context(), store, "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			from := ""
+			if g, _ := store.Champion(t.Context()); g != nil {
+				from = g.Name
+			}
+			if err := store.Promote(t.Context(), models.Change{To: again.Name, From: from, Mend: true}); err != nil {
+				t.Fatal(err)
+			}
 			if served, err := store.Champion(t.Context()); err != nil || served.Name != again.Name ||
 				len(served.Models) != 2 {
 				t.Errorf("served %v, %v", served, err)

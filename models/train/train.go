@@ -54,6 +54,8 @@ type Trained struct {
 	RareComplaints int
 	// OutOfFold are the probabilities of admission of the rows, each by the model that will score it, out of fold.
 	OutOfFold []float64
+	// Beds is the version of the fit of beds that was learned with them; "" keeps that of the champion.
+	Beds string
 }
 
 // Job holds the arguments of a training next to data and settings.

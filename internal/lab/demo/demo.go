@@ -100,14 +100,14 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	defer done()
 	store, notes := models.OpenDir(cfg.Models.Store), cmp.Or(o.Training, sample.Notes)
 	o.Say("Training on %d generated notes.", notes)
-	trained, err := sample.Train(ctx, g, store, sample.Options{Notes: notes, Progress: o.Progress})
+	trained, err := sample.Train(ctx, g, store, sample.Options{
+		Notes: notes, Progress: o.Progress,
+		Beds: func(trained *train.Trained) (string, error) { return fitBeds(ctx, g, trained, store) },
+	})
 	if ctx.Err() != nil {
 		return nil, nil // stopped before the first prediction
 	}
 	if err != nil {
-		return nil, err
-	}
-	if err := fitBeds(ctx, g, trained, store); err != nil {
 		return nil, err
 	}
 	cfg.Beds.Available = available()

@@ -102,9 +102,10 @@ type due struct {
 const past = 100 * day
 
 // fitBeds learns times, wards and arrivals from the training visits, evaluates the forecasts of the last weeks like a
-// retraining, and adds the fit to the store. The generator's arrivals are evenly spaced; here they are made independent
+// retraining, adds the fit to the store and returns its version. The generator's arrivals are evenly spaced; here they are made independent
 // of each other, as in reality.
-func fitBeds(ctx context.Context, g *synth.Generator, trained *train.Trained, store *models.Store) error {
+func fitBeds(ctx context.Context, g *synth.Generator, trained *train.Trained, store *models.Store,
+) (version string, err error) {
 	first, _ := time.Parse(time.RFC3339, g.At(0).ArrivedAt) // the generator formatted it
 	h := &beds.History{From: first, AsOf: first.Add(past)}
 	arrivals := rand.New(rand.NewPCG(uint64(len(trained.OutOfFold)), inDepartment))
@@ -128,8 +129,7 @@ func fitBeds(ctx context.Context, g *synth.Generator, trained *train.Trained, st
 		data, err = json.Marshal(fit)
 	}
 	if err != nil {
-		return fmt.Errorf("learning the bed demand: %w", err)
+		return "", fmt.Errorf("learning the bed demand: %w", err)
 	}
-	_, err = store.SaveBeds(ctx, time.Now(), data)
-	return err
+	return store.SaveBeds(ctx, time.Now(), data)
 }

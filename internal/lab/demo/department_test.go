@@ -71,14 +71,11 @@ func TestFitBeds(t *testing.T) {
 		trained.OutOfFold = append(trained.OutOfFold, g.At(i).Probability)
 	}
 	store := models.OpenDir(t.TempDir())
-	if err := fitBeds(t.Context(), g, trained, store); err != nil {
+	version, err := fitBeds(t.Context(), g, trained, store)
+	if err != nil {
 		t.Fatal(err)
 	}
-	versions, err := store.BedsVersions(t.Context())
-	if err != nil || len(versions) != 1 {
-		t.Fatal(versions, err)
-	}
-	data, err := store.LoadBeds(t.Context(), versions[0])
+	data, err := store.LoadBeds(t.Context(), version)
 	if err != nil {
 		t.Fatal(err)
 	}

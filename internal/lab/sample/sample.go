@@ -61,6 +61,8 @@ const Notes = 6000
 type Options struct {
 	Notes    int            // to train on; 0: Notes
 	Progress train.Progress // may be nil
+	// Beds returns the version of the fit of beds that belongs to the models; nil for none.
+	Beds func(*train.Trained) (string, error)
 }
 
 // Train trains on the first notes of the generator, saves the models in the store and promotes them: first
@@ -83,6 +85,11 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Optio
 	if err := trained.Describe(data); err != nil {
 		return nil, err
 	}
+	if o.Beds != nil {
+		if trained.Beds, err = o.Beds(trained); err != nil {
+			return nil, err
+		}
+	}
 	const by = "sample"
 	generation, err := trained.Save(ctx, store, by)
 	if err != nil {
@@ -92,7 +99,7 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Optio
 	if len(generation.Models) > 1 {
 		first := &models.Generation{
 			CreatedAt: generation.CreatedAt.Add(-time.Second), By: by,
-			Models: map[string]models.Member{bundle.Other: generation.Models[bundle.Other]},
+			Models: map[string]models.Member{bundle.Other: generation.Models[bundle.Other]}, Beds: generation.Beds,
 		}
 		if err := store.AddGeneration(ctx, first); err != nil {
 			return nil, err

@@ -23,6 +23,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/storetest"
 )
 
 // value is that of a series.
@@ -187,7 +188,11 @@ func TestAlertsFire(t *testing.T) {
 		},
 		"damaged store": {func(x *trouble) {
 			write(x.T, filepath.Join(x.config.Models.Store, "champion"), []byte("nowhere\n"))
-		}, func(x *trouble) bool { return x.metric("wardcast_model_refused") == 1 }, []string{"WardcastModelsRefused"}},
+		}, func(x *trouble) bool { return x.metric("wardcast_model_refused") == 1 }, []string{"WardcastHistoryDisagrees", "WardcastModelsRefused"}},
+		"swapped champion": {func(x *trouble) {
+			g := storetest.Add(x.T, x.store, generation(x.T, 1)[0])
+			write(x.T, filepath.Join(x.config.Models.Store, "champion"), []byte(g.Name+"\n"))
+		}, func(x *trouble) bool { return x.metric("wardcast_model_history_disagrees") == 1 }, []string{"WardcastHistoryDisagrees", "WardcastModelsRefused"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -143,7 +143,7 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	demand, forecasts, err := newBeds(a.client, o, t.store, s.begun)
+	demand, forecasts, err := newBeds(a.client, o, t, s.begun)
 	if err != nil {
 		return err
 	}

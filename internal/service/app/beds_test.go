@@ -28,6 +28,17 @@ func TestBedDemand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	champion, err := store.Champion(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &models.Generation{CreatedAt: champion.CreatedAt.Add(time.Second), Models: champion.Models, Beds: damaged}
+	if err := store.AddGeneration(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Promote(t.Context(), models.Change{To: g.Name, From: champion.Name}); err != nil {
+		t.Fatal(err)
+	}
 	s.start().ready()
 	waiting := func() int {
 		status, body := s.get("/v1/bed-demand?window=4h&include=waiting")

@@ -11,7 +11,6 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/internal/service/bedstream"
 	"github.com/wardcast/wardcast/internal/service/watch"
-	"github.com/wardcast/wardcast/models"
 )
 
 // besideRetry is how long a failed task waits before it restarts.
@@ -58,12 +57,12 @@ func guarded(f func() error) (err error) {
 }
 
 // newBeds returns the forecaster of beds and its tasks, which read the predictions of all scorers and the outcomes.
-func newBeds(client *ingest.Client, o *Options, store *models.Store, begun <-chan struct{},
+func newBeds(client *ingest.Client, o *Options, t *triage, begun <-chan struct{},
 ) (*bedstream.Demand, []task, error) {
 	b, topics := &o.Config.Beds, &o.Config.Kafka.Topics
 	d, err := bedstream.New(bedstream.Config{
 		Client: client, Predictions: topics.Predictions, Outcomes: topics.Outcomes,
-		Output: topics.BedDemand, Notes: topics.Notes, Store: store, Begun: begun,
+		Output: topics.BedDemand, Notes: topics.Notes, Store: t.store, Fit: t.beds, Begun: begun,
 		Source: o.Config.Scoring.Source, Site: b.Site, Zone: b.TimeZone, Holidays: b.Holidays, Beds: b.Available,
 		Label: o.Config.HTTP.LabelField(), ShowNotes: o.ShowNotes,
 		Logger: o.Logger, Metrics: o.Registry,

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math"
@@ -418,10 +419,21 @@ func TestNewerVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer := regexp.MustCompile(`"format": "1"`).ReplaceAll(data, []byte(`"format": "2"`))
+	newer := regexp.MustCompile(`"format": "1.1"`).ReplaceAll(data, []byte(`"format": "2"`))
 	name := bundle.VersionName(next.CreatedAt, sum(newer))
 	write(t, filepath.Join(s.config.Models.Store, "generations", name+".json"), newer)
-	write(t, filepath.Join(s.config.Models.Store, "champion"), []byte(name+"\n"))
+	// What a newer program does when it promotes; the head may say what is served.
+	serve := func(from, to string) {
+		t.Helper()
+		head := filepath.Join(s.config.Models.Store, "head.json")
+		data, err := os.ReadFile(head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, head, bytes.ReplaceAll(data, []byte(from), []byte(to)))
+		write(t, filepath.Join(s.config.Models.Store, "champion"), []byte(to+"\n"))
+	}
+	serve(next.Parent, name)
 	s.await("the refusal logged", func() bool {
 		return strings.Contains(s.log.String(), "new models refused; still using the current ones")
 	})
@@ -438,7 +450,7 @@ func TestNewerVersion(t *testing.T) {
 	c := s.stream()
 	c.send(notes(t, 0, 20)...)
 	c.answers(20)
-	write(t, filepath.Join(s.config.Models.Store, "champion"), []byte(next.Name+"\n"))
+	serve(name, next.Name)
 	s.await("the mended champion", func() bool { return s.metric("wardcast_model_refused", "triage") == 0 })
 	r.stop()
 }

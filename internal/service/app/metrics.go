@@ -115,6 +115,7 @@ type modelMetrics struct {
 	reloads       *prometheus.CounterVec
 	reloaded      prometheus.Gauge
 	refused       prometheus.Gauge
+	disagrees     prometheus.Gauge
 }
 
 func newModelMetrics(r prometheus.Registerer) *modelMetrics {
@@ -126,6 +127,7 @@ func newModelMetrics(r prometheus.Registerer) *modelMetrics {
 		reloaded: in.Gauge("reload_timestamp_seconds", "When new models were last loaded."),
 		refused: in.Gauge("refused", "1 while the newest models are damaged or unreadable, so that older ones "+
 			"are still in use, or while the files of those in use are damaged."),
+		disagrees: in.Gauge("history_disagrees", "1 while the store's champion and its history disagree."),
 	}
 	m.reloads.WithLabelValues("ok")
 	m.reloads.WithLabelValues("failed")

@@ -13,7 +13,9 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/meter"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
+	"github.com/wardcast/wardcast/models"
 )
 
 // source answers records by models that can change.
@@ -173,9 +175,22 @@ func (s *stream) using() []any {
 
 // Meanings of refused models.
 const (
-	remarkRefused = "new models refused; still using the current ones"
+	remarkRefused  = "new models refused; still using the current ones"
+	remarkDisagree = "the store's champion and its history disagree: somebody changed one of them by hand; scoring " +
+		"continues with the models in use"
 	remarkDamaged = "the models in use are damaged in the store: scoring continues, but a restart would fail"
 )
+
+// remarkOn says what an error of renew means.
+func remarkOn(err error) string {
+	switch {
+	case isDamagedInUse(err):
+		return remarkDamaged
+	case errors.Is(err, models.ErrDisagree):
+		return remarkDisagree
+	}
+	return remarkRefused
+}
 
 // isDamagedInUse reports whether the models in use, rather than newer ones, are damaged in the store.
 func isDamagedInUse(err error) bool {
@@ -187,6 +202,7 @@ func isDamagedInUse(err error) bool {
 func (s *stream) refuse(ctx context.Context, errs []error, before map[string]int) map[string]int {
 	var why *error
 	var refused float64
+	s.metrics.disagrees.Set(meter.Bool(errors.Is(errors.Join(errs...), models.ErrDisagree)))
 	if err := errors.Join(errs...); err != nil {
 		why, refused = &err, 1
 	}
@@ -200,10 +216,8 @@ func (s *stream) refuse(ctx context.Context, errs []error, before map[string]int
 		}
 		switch now[why] = before[why] + 1; {
 		case now[why] != 2:
-		case inUse:
-			s.log.ErrorContext(ctx, remarkDamaged, "err", err)
 		default:
-			s.log.ErrorContext(ctx, remarkRefused, "err", err)
+			s.log.ErrorContext(ctx, remarkOn(err), "err", err) //nolint:sloglint // one of three constants
 		}
 	}
 	return now

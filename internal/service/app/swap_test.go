@@ -14,6 +14,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
+	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/storetest"
 )
 
@@ -133,7 +134,23 @@ func TestDamagedChampion(t *testing.T) {
 	damaged := bytes.Clone(whole)
 	damaged[len(damaged)-1] ^= 1
 	write(t, file, damaged)
-	write(t, filepath.Join(s.config.Models.Store, "champion"), []byte(damagedGeneration.Name+"\n"))
+	// A copy of the store, where the generation was promoted before its file was damaged, comes file by file.
+	elsewhere := t.TempDir()
+	if err := os.CopyFS(elsewhere, os.DirFS(s.config.Models.Store)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(elsewhere, next.Manifest.Name, next.Version, "tensors.safetensors"), whole)
+	change := models.Change{To: damagedGeneration.Name, From: damagedGeneration.Parent}
+	if err := models.OpenDir(elsewhere).Promote(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"head.json", "history.jsonl", "champion"} {
+		data, err := os.ReadFile(filepath.Join(elsewhere, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(s.config.Models.Store, name), data)
+	}
 	s.await("the damaged champion refused several times",
 		func() bool { return s.metric("wardcast_model_reloads_total", "failed") >= 3 })
 	var lines []string

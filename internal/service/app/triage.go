@@ -13,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
+	"github.com/wardcast/wardcast/models/signing"
 )
 
 // triage answers notes by the champions of a store.
@@ -32,6 +33,11 @@ func newTriage(ctx context.Context, o *Options, waits bool) (*triage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("models.store: %w", err)
 	}
+	keys, err := signing.Read(c.Models.SigningKey, c.Models.TrustedKeys)
+	if err != nil {
+		return nil, fmt.Errorf("models: %w", err)
+	}
+	store = store.With(keys)
 	t := &triage{store: store, class: c.Predictions.Class, log: o.Logger}
 	set, err := t.load(ctx, nil)
 	if waits && errors.Is(err, scoring.ErrNoChampion) {
@@ -51,6 +57,9 @@ func newTriage(ctx context.Context, o *Options, waits bool) (*triage, error) {
 	in, err := intake.New(c.Input)
 	if err != nil {
 		return nil, fmt.Errorf("input: %w", err)
+	}
+	if err := store.Agree(ctx); err != nil {
+		o.Logger.ErrorContext(ctx, remarkDisagree, "err", err)
 	}
 	t.Handler = NewHandler(set, classifier.Options{Limits: limits, Intake: in, Class: c.Predictions.Class},
 		c.Scoring.Source)
@@ -73,9 +82,12 @@ func (t *triage) load(ctx context.Context, running *scoring.Set) (*scoring.Set, 
 	return set, nil
 }
 
-// renew adopts a new generation completely, or keeps the one in use.
+// renew adopts a new generation completely, or keeps the one in use, also if the store's champion and history disagree.
 func (t *triage) renew(ctx context.Context) (bool, []error) {
 	running := t.set()
+	if err := t.store.Agree(ctx); err != nil && running.Generation != "" {
+		return false, []error{err}
+	}
 	set, err := t.load(ctx, running)
 	if errors.Is(err, scoring.ErrNoChampion) && running.Generation == "" {
 		return false, nil
@@ -96,6 +108,19 @@ func (t *triage) renew(ctx context.Context) (bool, []error) {
 func (t *triage) set() *scoring.Set { return t.current.Load().set }
 
 func (t *triage) generation() string { return t.set().Generation }
+
+// beds returns the version of the fit of beds of the generation in use, "" for none.
+func (t *triage) beds(ctx context.Context) (string, error) {
+	name := t.generation()
+	if name == "" {
+		return "", nil
+	}
+	g, err := t.store.Generation(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return t.store.BedsOf(ctx, g)
+}
 
 func (t *triage) models() []inUse {
 	var all []inUse

@@ -200,13 +200,10 @@ func (a *App) readiness() (remarks string, err error) {
 // refusal says why the newest models are not in use and what that means, "" if they are.
 func (s *stream) refusal() string {
 	refused := s.refused.Load()
-	switch {
-	case refused == nil:
+	if refused == nil {
 		return ""
-	case isDamagedInUse(*refused):
-		return remarkDamaged + ": " + (*refused).Error()
 	}
-	return remarkRefused + ": " + (*refused).Error()
+	return remarkOn(*refused) + ": " + (*refused).Error()
 }
 
 // replay implements the Replay of the page Health.

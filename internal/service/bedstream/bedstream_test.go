@@ -283,13 +283,16 @@ func TestBrokerAway(t *testing.T) {
 	})
 }
 
-// TestNewFits: the newest fit is used, a damaged one is not, and without the topics of outcomes and forecasts the rest
-// works.
-func TestNewFits(t *testing.T) {
+// TestFitOfTheGeneration: the fit of the generation in use is used, whichever is newer, a damaged one is not, and
+// without the topics of outcomes and forecasts the rest works.
+func TestFitOfTheGeneration(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.config.Outcomes, s.config.Output = "no.outcomes", "no.forecasts"
-	good := s.fit(60, time.Now().Add(-time.Hour))
+	s.config.FitEvery(100 * time.Millisecond)
+	older := s.fit(60, time.Now().Add(-time.Hour))
+	newer := s.fit(60, time.Now())
+	s.inUse.Store(older)
 	damaged, err := s.store.SaveBeds(t.Context(), time.Now(), []byte(`{"zone":"Nowhere"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -297,16 +300,31 @@ func TestNewFits(t *testing.T) {
 	s.send(s.note(1, .8, time.Minute))
 	r := s.start()
 	r.waits(1)
-	if b := r.all(httpapi.DemandQuery{}); b.BedsVersion != good || !b.OutcomesStale {
+	uses := func(version string) {
+		t.Helper()
+		ingesttest.Await(t, version, func() bool { return r.all(httpapi.DemandQuery{}).BedsVersion == version })
+	}
+	if b := r.all(httpapi.DemandQuery{}); b.BedsVersion != older || !b.OutcomesStale {
 		t.Errorf("%+v", b)
+	}
+	s.inUse.Store(newer)
+	uses(newer)
+	s.inUse.Store(damaged)
+	ingesttest.Await(t, "a remark", func() bool { return r.Remark() != "" })
+	if remark := r.Remark(); !strings.Contains(remark, damaged) || !strings.Contains(remark, newer) ||
+		ingesttest.Metric(t, s.registry, "wardcast_beds_fit_damaged") != 1 {
+		t.Errorf("the damaged fit is reported as %q", remark)
 	}
 	if !strings.Contains(s.log.String(), "cannot be used") {
 		t.Error("the damaged fit is not logged")
 	}
-	if remark := r.Remark(); !strings.Contains(remark, damaged) || !strings.Contains(remark, good) ||
-		ingesttest.Metric(t, s.registry, "wardcast_beds_fit_damaged") != 1 {
-		t.Errorf("the damaged fit is reported as %q", remark)
+	s.inUse.Store(older) // rolled back
+	uses(older)
+	if remark := r.Remark(); remark != "" {
+		t.Error(remark)
 	}
+	s.inUse.Store("")
+	uses(bedstream.GenericVersion)
 }
 
 // TestDamagedFit: without a sound fit the bed demand rests on no history, and that is reported until there is a sound

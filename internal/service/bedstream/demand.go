@@ -31,11 +31,13 @@ import (
 // Config configures a Demand.
 type Config struct {
 	Client                        *ingest.Client
-	Predictions, Outcomes, Output string          // KafkaTopics
-	Notes                         string          // KafkaTopic, of which the list of those who wait tells
-	Store                         *models.Store   // of the fits
-	Begun                         <-chan struct{} // closed once a model predicts: before, nobody knows who waits
-	Source                        string          // ce_source
+	Predictions, Outcomes, Output string        // KafkaTopics
+	Notes                         string        // KafkaTopic, of which the list of those who wait tells
+	Store                         *models.Store // of the fits
+	// Fit returns the version of the fit that belongs to the generation in use, "" for none.
+	Fit    func(ctx context.Context) (string, error)
+	Begun  <-chan struct{} // closed once a model predicts: before, nobody knows who waits
+	Source string          // ce_source
 	// Site names the department in messages. Predictions that name another site are skipped.
 	Site string
 	// Zone and Holidays apply if the store has no fit, as in beds.History.
@@ -49,6 +51,7 @@ type Config struct {
 	Metrics   prometheus.Registerer
 	Now       func() time.Time // nil is time.Now
 
+	fitEvery  time.Duration // set by tests; 0 is fitPoll
 	lookEvery time.Duration // how often means are compared with the published ones, unless that takes too long
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/wardcast/wardcast/internal/meter"
 )
 
-// fits are the sources of forecasts: the store's newest fit, else one to the last weeks' messages, else typical times.
+// fits are the sources of forecasts: the fit of the generation in use, else one to the last weeks' messages, else typical times.
 type fits struct {
 	zone     *time.Location
 	holidays []string
@@ -21,7 +21,7 @@ type fits struct {
 	generic  *fitted
 	own      map[time.Time]*fitted  // to the last weeks, by the midnight before; nil if there was too little
 	wards    func() map[string]bool // that a fit to the last weeks may name
-	damaged  string                 // newest fit of the store that cannot be used, "" if the newest is in use
+	damaged  string                 // fit of the generation in use that cannot be used, "" if it is
 }
 
 // fitted is a forecaster with the name of its fit.
@@ -113,14 +113,14 @@ func (f *fits) learn(end time.Time, pool *beds.Pool) *fitted {
 	return &fitted{forecaster, OwnVersion + end.In(f.zone).Format(time.DateOnly)}
 }
 
-// fitPoll is how often the store is checked for a newer fit.
+// fitPoll is how often the fit of the generation in use is looked up.
 const fitPoll = time.Minute
 
-// Learn adopts the newest fit of the store, and checks for newer ones every minute until ctx ends. It logs a damaged
-// fit once and uses the next older one. It also drops visits that are no longer needed.
+// Learn adopts the fit of the generation in use, and looks it up every minute until ctx ends. It logs a damaged fit
+// once and keeps the one before. It also drops visits that are no longer needed.
 func (d *Demand) Learn(ctx context.Context) error {
 	logged := map[string]bool{}
-	tick := time.Tick(fitPoll)
+	tick := time.Tick(cmp.Or(d.fitEvery, fitPoll))
 	for {
 		d.renew(ctx, logged)
 		d.lookedOnce.Do(func() { close(d.looked) })
@@ -145,56 +145,49 @@ func (d *Demand) forget() {
 	d.metrics.visits.Set(float64(d.pool.Len()))
 }
 
-// renew adopts the newest readable fit, unless in use. logged has the versions logged as damaged, "" for all.
+// renew adopts the fit of the generation in use, unless it is adopted. logged has the versions logged as damaged, "" if
+// the store could not be read.
 func (d *Demand) renew(ctx context.Context, logged map[string]bool) {
-	warn := func(version string, err error) {
-		if ctx.Err() == nil && !logged[version] {
-			logged[version] = true
-			d.log.WarnContext(ctx, "a fit of beds cannot be used", "beds_version", version, "err", err)
-		}
-	}
-	versions, err := d.Store.BedsVersions(ctx)
-	if err != nil {
-		warn("", err)
-		return
-	}
-	delete(logged, "")
+	version, err := d.Fit(ctx)
 	d.mu.Lock()
-	inUse := ""
-	if d.fits.stored != nil {
-		inUse = d.fits.stored.version
-	}
+	fit := d.fits.stored
 	d.mu.Unlock()
-	var newer *fitted
-	damaged := ""
-	for i := len(versions) - 1; i >= 0 && versions[i] != inUse && newer == nil; i-- {
-		if newer, err = d.load(ctx, versions[i]); err != nil {
-			warn(versions[i], err)
-			damaged = cmp.Or(damaged, versions[i])
-		}
+	before := fit
+	switch {
+	case err != nil:
+	case version == "":
+		fit = nil
+	case fit == nil || fit.version != version:
+		fit, err = d.load(ctx, version)
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	d.use(newer, damaged)
-	if newer != nil {
-		d.log.InfoContext(ctx, "a fit of beds is in use", "beds_version", newer.version, "wards", len(newer.Wards()),
-			"visits", newer.Fit().Visits)
+	if err != nil && !logged[version] {
+		d.log.WarnContext(ctx, "a fit of beds cannot be used", "beds_version", version, "err", err)
+	}
+	if err == nil {
+		clear(logged)
+		version = ""
+	} else {
+		logged[version], fit = true, before
+	}
+	d.use(fit, version)
+	if fit != nil && fit != before {
+		d.log.InfoContext(ctx, "a fit of beds is in use", "beds_version", fit.version, "wards", len(fit.Wards()),
+			"visits", fit.Fit().Visits)
 	}
 }
 
-// use adopts a fit, unless nil, and records the newer one that is damaged.
-func (d *Demand) use(newer *fitted, damaged string) {
+// use adopts a fit, nil for none, and records the version of the one that is damaged, "" for none.
+func (d *Demand) use(fit *fitted, damaged string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if newer != nil {
-		d.fits.stored = newer
-	}
-	d.fits.damaged = damaged
+	d.fits.stored, d.fits.damaged = fit, damaged
 	d.metrics.damaged.Set(meter.Bool(damaged != ""))
 }
 
-// Remark says, for people, that the newest fit cannot be used and what forecasts rest on instead, or "".
+// Remark says, for people, that the fit cannot be used and what forecasts rest on instead, or "".
 func (d *Demand) Remark() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -204,7 +197,7 @@ func (d *Demand) Remark() string {
 	case f.damaged == "":
 		return ""
 	case f.stored != nil:
-		instead = "the older " + f.stored.version
+		instead = f.stored.version
 	case slices.ContainsFunc(slices.Collect(maps.Values(f.own)), func(own *fitted) bool { return own != nil }):
 		instead = "the last weeks alone"
 	}

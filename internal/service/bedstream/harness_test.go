@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +47,7 @@ type site struct {
 	storeDir     string
 	broker       *embedded.Broker
 	store        *models.Store
+	inUse        atomic.Value // version of the fit that belongs to the generation in use
 	config       bedstream.Config
 	producer     *kgo.Client
 	log          *ingesttest.Log
@@ -84,6 +87,7 @@ func newSite(t *testing.T) *site {
 	s.config = bedstream.Config{
 		Client: client, Predictions: predictions, Outcomes: outcomes, Output: output, Notes: triageNotes,
 		Store: s.store, Source: "/test", Now: s.now,
+		Fit: func(context.Context) (string, error) { version, _ := s.inUse.Load().(string); return version, nil },
 	}
 	s.config.LookEvery(500 * time.Millisecond)
 	return s
@@ -263,12 +267,13 @@ func (s *site) fit(days int, created time.Time) string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := s.store.Create(s.Context()); err != nil {
+	if err := os.MkdirAll(s.storeDir, 0o700); err != nil {
 		s.Fatal(err)
 	}
 	version, err := s.store.SaveBeds(s.Context(), created, data)
 	if err != nil {
 		s.Fatal(err)
 	}
+	s.inUse.Store(version)
 	return version
 }

@@ -78,6 +78,9 @@ type SASL struct {
 type Models struct {
 	Store string        `yaml:"store"` // a directory, or a bucket (s3://…, gs://…); "" if no notes are scored
 	Poll  time.Duration `yaml:"poll"`  // how often to look for new champions and models of questionnaires
+	// TrustedKeys are the public keys, as files, of which one must have signed what is served; none serves what is there.
+	TrustedKeys []string `yaml:"trusted_keys"`
+	SigningKey  string   `yaml:"signing_key"` // file of the key that signs what is trained, promoted and rolled back to
 }
 
 // Scoring says how detailed an explanation is.
@@ -150,7 +153,7 @@ func Default() Config {
 				Shadow: "triage.predictions.shadow", BedDemand: "triage.bed-demand",
 			},
 		},
-		Models:  Models{Store: "models", Poll: 5 * time.Second},
+		Models:  Models{Store: "models", TrustedKeys: []string{}, Poll: 5 * time.Second},
 		Scoring: Scoring{Topics: 2, Terms: 3, Words: 3, Evidence: 8, Source: "/wardcast"},
 		Input:   intake.Default(),
 		Retrain: Retrain{
@@ -197,9 +200,12 @@ func Load(path string) (*Config, error) {
 		return filepath.Join(filepath.Dir(path), p)
 	}
 	for _, p := range append(c.Bridge.files(),
-		&c.Models.Store, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile,
+		&c.Models.Store, &c.Models.SigningKey, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile,
 		&c.Kafka.SASL.PasswordFile, &c.Retrain.Site, &c.HTTP.TLS.CertFile, &c.HTTP.TLS.KeyFile) {
 		*p = resolve(*p)
+	}
+	for i, p := range c.Models.TrustedKeys {
+		c.Models.TrustedKeys[i] = resolve(p)
 	}
 	for i := range c.HTTP.Tokens {
 		c.HTTP.Tokens[i].TokenFile = resolve(c.HTTP.Tokens[i].TokenFile)

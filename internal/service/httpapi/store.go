@@ -196,6 +196,10 @@ func unchanged(ctx context.Context, log *slog.Logger, err error) *Problem {
 			"that generation was never served, so there is nothing to go back to; promote it")
 	case errors.Is(err, models.ErrConflict):
 		return conflict("conflict", "somebody else changed what is served; look again")
+	case errors.Is(err, models.ErrDisagree):
+		log.ErrorContext(ctx, "nothing is promoted", "err", err, "request_id", visitOf(ctx).id)
+		return conflict("history_disagrees", "champion and history of the store disagree: somebody changed one of them by "+
+			"hand. `wardcast models verify` says how; naming a generation and a reason repairs it")
 	case damaged:
 		log.ErrorContext(ctx, "a generation cannot be served", "err", err, "request_id", visitOf(ctx).id)
 		return conflict("damaged",

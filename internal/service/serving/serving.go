@@ -110,7 +110,8 @@ func Promotable(names []string, served string, objections map[string]string) (st
 	return "", &ObjectionError{Generation: newest, Why: objections[newest], Newest: true}
 }
 
-// Promote serves a generation. Errors: *ObjectionError, ErrServed, models.ErrConflict, models.ErrNotFound.
+// Promote serves a generation. Errors: *ObjectionError, ErrServed, models.ErrConflict, models.ErrDisagree,
+// models.ErrNotFound.
 func Promote(ctx context.Context, s *models.Store, r *Request) (*Change, error) {
 	served, err := replaced(ctx, s, r)
 	if err != nil {
@@ -130,7 +131,7 @@ func Promote(ctx context.Context, s *models.Store, r *Request) (*Change, error) 
 			return nil, err
 		}
 	}
-	if to == served.Name {
+	if to == served.Name && !r.mends() {
 		return nil, fmt.Errorf("generation %q %w", to, ErrServed)
 	}
 	if why, ok := objections[to]; ok && r.Why == "" {
@@ -149,7 +150,7 @@ func Rollback(ctx context.Context, s *models.Store, r *Request) (*Change, error)
 	if err != nil {
 		return nil, err
 	}
-	if to == served.Name {
+	if to == served.Name && !r.mends() {
 		return nil, fmt.Errorf("generation %q %w", to, ErrServed)
 	}
 	return r.change(ctx, s, models.Change{To: to, From: served.Name}, "rolling back", s.Rollback)
@@ -175,8 +176,12 @@ func (r *Request) change(ctx context.Context, s *models.Store, c models.Change, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
-	if c.By, c.Why, c.Command = r.By, r.Why, r.Command; !r.DryRun {
-		err = do(ctx, c)
+	if c.From == c.To && s.Agree(ctx) == nil {
+		return nil, fmt.Errorf("generation %q %w", c.To, ErrServed)
 	}
-	return &Change{c.From, g}, err
+	c.By, c.Why, c.Command, c.DryRun, c.Mend = r.By, r.Why, r.Command, r.DryRun, r.mends()
+	return &Change{c.From, g}, do(ctx, c)
 }
+
+// mends reports whether a person names a generation and says why: that mends a champion and a history that disagree.
+func (r *Request) mends() bool { return r.To != "" && r.Why != "" }

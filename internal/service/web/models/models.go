@@ -138,7 +138,14 @@ func (data *view) read(ctx context.Context, store *models.Store) error {
 	if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged {
 		return err
 	}
+	disagree := store.Agree(ctx)
+	if disagree != nil && !errors.Is(disagree, models.ErrDisagree) {
+		return disagree
+	}
 	switch {
+	case disagree != nil && damage == nil && err == nil:
+		data.Damage = "Champion and history disagree: somebody changed one of them by hand. Scoring continues with the " +
+			"models in use. `wardcast models verify` says what is wrong; a promotion that names a generation repairs it."
 	case errors.Join(damage, err) != nil:
 		data.Damage = "Part of the store is damaged: some files cannot be read. `wardcast models verify` names them."
 	case len(all) == 0 && data.InUse != "":

@@ -1,0 +1,356 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/wardcast/wardcast/models/signing"
+)
+
+// head says how the history ends and what is served, apart from both, so that it shows if one of them was changed by
+// hand. Its signature covers them. While a change is made it allows what was before and what will be, so that a crash
+// leaves a sound store.
+type head struct {
+	Format     string   `json:"format"`
+	Lines      int      `json:"lines"`    // of the history
+	History    []string `json:"history"`  // SHA-256 of the history
+	Champion   []string `json:"champion"` // what is served, "" for nothing
+	Signatures []string `json:"signatures,omitempty"`
+}
+
+const (
+	headFile   = "head.json"
+	headLimit  = 1 << 16 // bytes
+	headFormat = "wardcast-head/1"
+)
+
+// statement returns what the signatures of a head sign.
+func (h head) statement() []byte {
+	h.Signatures = nil
+	data, _ := json.Marshal(h) // of texts and a number
+	return append([]byte("wardcast history\n"), data...)
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// ledger is what a store says at one moment of its past and of what is served.
+type ledger struct {
+	served  string // "" for nothing, or if the champion file is damaged
+	held    []byte // the champion file
+	unknown error  // a *FileError if that is damaged
+
+	history []byte // the file
+	events  []Event
+	damage  error // joins a *FileError for each line that is no event or does not follow the one before
+	chained bool  // the last line holds a hash
+
+	headData []byte
+	head     *head // nil if there is none
+	headErr  error // a *FileError if it is damaged
+}
+
+// look reads the ledger. The error is none of damage. What disagrees is read again until it stays the same, since a
+// writer may be at work.
+func (s *Store) look(ctx context.Context) (*ledger, error) {
+	for before := (*ledger)(nil); ; {
+		l, err := s.lookOnce(ctx)
+		if err != nil || l.disagreement() == nil || before != nil && bytes.Equal(l.headData, before.headData) &&
+			bytes.Equal(l.history, before.history) && bytes.Equal(l.held, before.held) {
+			return l, err
+		}
+		before = l
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+const lookAgain = 50 * time.Millisecond
+
+func (s *Store) lookOnce(ctx context.Context) (*ledger, error) {
+	l := &ledger{}
+	var err error
+	l.headData, err = s.bucket.Read(ctx, headFile, headLimit)
+	if err == nil {
+		l.head = &head{}
+		if err = json.Unmarshal(l.headData, l.head); err == nil && l.head.Format != headFormat {
+			err = fmt.Errorf("the format is not %s", headFormat)
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if l.headErr = fileError(FileError{File: headFile, Err: err}); !isDamage(l.headErr) || ctx.Err() != nil {
+			return nil, errors.Join(ctx.Err(), l.headErr)
+		}
+	}
+	if l.history, err = s.bucket.Read(ctx, historyFile, historyLimit); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if l.damage = fileError(FileError{File: historyFile, Err: err}); !isDamage(l.damage) {
+			return nil, l.damage
+		}
+	} else {
+		l.parse()
+	}
+	l.served, l.held, err = s.pointer(ctx)
+	if err != nil && !isDamage(err) {
+		return nil, err
+	}
+	l.unknown = err
+	abandon(l.events, l.known(), l.unknown != nil)
+	return l, nil
+}
+
+func isDamage(err error) bool {
+	_, damaged := errors.AsType[*FileError](err)
+	return damaged
+}
+
+// known returns what is served by the head, if that knows the history, or else by the champion file.
+func (l *ledger) known() string {
+	if h := l.head; h != nil && len(h.Champion) == 1 && slices.Contains(h.History, digest(l.history)) {
+		return h.Champion[0]
+	}
+	return l.served
+}
+
+// parse reads the history. Each line holds the hash of the one before, or, if that holds none or a person vouched for
+// what had been damaged, of all lines before: their damage does not count any more.
+func (l *ledger) parse() {
+	var errs []error
+	bad := func(line int, err error) {
+		errs = append(errs, &FileError{File: historyFile, Err: fmt.Errorf("line %d: %w", line, err)})
+	}
+	whole, number, at := wholeLines(l.history), 0, 0
+	var before []byte
+	for line := range bytes.Lines(whole) {
+		number++
+		var e Event
+		err := json.Unmarshal(line, &e)
+		switch of := before; {
+		case err != nil:
+			bad(number, err)
+		case e.Previous == "" && !l.chained:
+		case e.Previous == "":
+			bad(number, errors.New("holds no hash of the line before: an older wardcast wrote it, or somebody by hand"))
+		default:
+			if e.Restart {
+				of = whole[:at]
+			}
+			if e.Previous != digest(of) {
+				bad(number, errors.New("does not hold the hash of what stands before: that was changed, moved or removed"))
+			} else if e.Restart {
+				errs = nil
+			}
+		}
+		if at += len(line); err == nil {
+			l.events, l.chained = append(l.events, e), l.chained || e.Previous != ""
+		}
+		before = bytes.TrimSuffix(line, []byte("\n"))
+	}
+	if len(whole) < len(l.history) {
+		bad(number+1, errors.New("cut off"))
+	}
+	l.damage = errors.Join(errs...)
+}
+
+// disagreement returns a *FileError if champion, history and head do not belong together, or are damaged.
+func (l *ledger) disagreement() error {
+	last := servedLast(l.events)
+	switch h := l.head; {
+	case l.headErr != nil:
+		return l.headErr
+	case l.damage != nil:
+		return l.damage
+	case l.unknown != nil:
+		return l.unknown
+	case h == nil && l.chained:
+		return &FileError{File: headFile, Err: fmt.Errorf("%w, though the history was written with it", ErrNotFound)}
+	case h == nil && (l.served == last || last == "" && len(l.events) == 0):
+		return nil
+	case h == nil && last == "":
+		return nil // a change that was recorded and did not take effect
+	case h == nil:
+		return l.swapped(last)
+	case !slices.Contains(h.History, digest(l.history)):
+		return &FileError{File: historyFile, Err: errors.New(l.cut())}
+	case !slices.Contains(h.Champion, l.served):
+		return l.swapped(h.Champion[len(h.Champion)-1])
+	}
+	return nil
+}
+
+// disagreement is an ErrDisagree that says how.
+type disagreement struct{ error }
+
+func (d *disagreement) Error() string { return ErrDisagree.Error() + ": " + d.error.Error() }
+
+func (d *disagreement) Is(target error) bool { return target == ErrDisagree }
+
+func (d *disagreement) Unwrap() error { return d.error }
+
+// swapped is the error of a champion file that another hand wrote.
+func (l *ledger) swapped(last string) error {
+	if l.served == "" {
+		return &FileError{File: championFile, Err: fmt.Errorf(
+			"%w, though the history ends with generation %q: promote one by its name, with a reason, to repair it",
+			ErrNotFound, last)}
+	}
+	return &FileError{File: championFile, Err: fmt.Errorf("it names generation %q, though the history ends with %q: "+
+		"promote or roll back to one by its name, with a reason, to repair it", l.served, last)}
+}
+
+// cut says how the history differs from what the head says of it.
+func (l *ledger) cut() string {
+	n := bytes.Count(l.history, []byte("\n"))
+	switch missing := l.head.Lines - n; {
+	case missing > 0:
+		return fmt.Sprintf("the history was cut: at its end %d of %d lines are missing", missing, l.head.Lines)
+	case missing < 0:
+		return fmt.Sprintf("the history has %d lines, of which %s knows %d: an older wardcast added the others, or "+
+			"somebody by hand", n, headFile, l.head.Lines)
+	}
+	return "the history was changed: " + headFile + " holds another hash of it"
+}
+
+// Agree returns an error that wraps ErrDisagree and holds a *FileError unless the served generation is the one that the
+// history ends with, and the history is whole. In a store with trusted keys one of them must have signed that.
+func (s *Store) Agree(ctx context.Context) error {
+	l, err := s.look(ctx)
+	if err == nil {
+		err = s.agree(l)
+	}
+	return err
+}
+
+func (s *Store) agree(l *ledger) error {
+	if err := l.disagreement(); err != nil {
+		return &disagreement{err}
+	}
+	if len(s.keys.Trust) == 0 || len(l.events) == 0 && l.served == "" {
+		return nil
+	}
+	if l.head == nil {
+		return &FileError{File: headFile, Err: fmt.Errorf("%w: %w", signing.ErrUntrusted, ErrNotFound)}
+	}
+	if _, err := s.keys.Trust.Check(l.head.statement(), l.head.Signatures); err != nil {
+		return &FileError{File: headFile, Err: fmt.Errorf("the history is %w", err)}
+	}
+	return nil
+}
+
+// swap is the bucket's Swap. A write whose answer was lost, and that the bucket's client repeated, meets itself.
+func (s *Store) swap(ctx context.Context, file string, before, after []byte) error {
+	err := s.bucket.Swap(ctx, file, before, after)
+	if errors.Is(err, ErrConflict) {
+		if now, failed := s.bucket.Read(ctx, file, int64(len(after))); failed == nil && bytes.Equal(now, after) {
+			return nil
+		}
+	}
+	return err
+}
+
+// writeHead writes and signs the head, if it still is before.
+func (s *Store) writeHead(ctx context.Context, before []byte, h *head) ([]byte, error) {
+	h.Format = headFormat
+	if s.keys.Sign != nil {
+		h.Signatures = []string{s.keys.Sign.Sign(h.statement())}
+	}
+	data, err := json.MarshalIndent(h, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	data = append(data, '\n')
+	return data, s.swap(ctx, headFile, before, data)
+}
+
+// record adds an event to the history, with the time, then lets change follow, and makes the head agree with what came
+// of it. Lines that are there stay; one that was cut off goes.
+func (s *Store) record(ctx context.Context, l *ledger, e Event, change func() error) error {
+	var line, announced []byte
+	var h *head
+	for {
+		whole := wholeLines(l.history)
+		if line != nil && bytes.Contains(whole, line) {
+			break // this write, of which the answer was lost
+		}
+		before := whole[bytes.LastIndexByte(bytes.TrimSuffix(whole, []byte("\n")), '\n')+1:]
+		e.Time, e.Abandoned = time.Now().UTC(), false
+		e.Previous, e.Restart = digest(bytes.TrimSuffix(before, []byte("\n"))), false
+		if l.damage != nil || len(whole) > 0 && !l.chained {
+			e.Previous, e.Restart = digest(whole), true
+		}
+		var err error
+		if line, err = json.Marshal(e); err != nil {
+			return fmt.Errorf("recording the history: %w", err)
+		}
+		line = append(line, '\n')
+		after := slices.Concat(whole, line)
+		h = &head{
+			Lines: bytes.Count(after, []byte("\n")), History: []string{digest(l.history), digest(after)},
+			Champion: slices.Compact([]string{l.served, e.served(l.served)}),
+		}
+		if announced, err = s.writeHead(ctx, l.headData, h); err == nil {
+			err = s.swap(ctx, historyFile, l.history, after)
+		}
+		if err == nil {
+			break
+		}
+		if errors.Is(err, ErrConflict) {
+			l, err = s.look(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("recording the history: %w", err)
+		}
+	}
+	return errors.Join(change(), s.settle(ctx, h, announced))
+}
+
+// served returns what is served after an event, if before was.
+func (e *Event) served(before string) string {
+	if e.changes() {
+		return e.To
+	}
+	return before
+}
+
+// settled returns the head that allows what is there alone.
+func (l *ledger) settled() *head {
+	return &head{
+		Lines: bytes.Count(l.history, []byte("\n")), History: []string{digest(l.history)}, Champion: []string{l.served},
+	}
+}
+
+// settle makes the head, which announced a change and was written as that data, say what came of it. If another writer
+// has announced a change meanwhile, it is left to that one, unless its head knows nothing of this change.
+func (s *Store) settle(ctx context.Context, announced *head, data []byte) error {
+	for {
+		l, err := s.look(ctx)
+		if err == nil && !bytes.Equal(l.headData, data) && (l.disagreement() == nil ||
+			!slices.Contains(announced.Champion, l.served)) {
+			return nil
+		}
+		if err == nil {
+			_, err = s.writeHead(ctx, l.headData, l.settled())
+		}
+		if !errors.Is(err, ErrConflict) {
+			if err != nil {
+				err = fmt.Errorf("recording the history: %w", err)
+			}
+			return err
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package models
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestDisagreementIsRefused: a champion that was put there by hand, or a history that was cut or changed, is named, and
+// nothing is promoted until a person names a generation.
+func TestDisagreementIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	lines := func(change func(lines []string) []string) func(t *testing.T, dir string, g []string) {
+		return func(t *testing.T, dir string, _ []string) {
+			path := filepath.Join(dir, historyFile)
+			all := strings.SplitAfter(string(read(t, path)), "\n")
+			write(t, path, []byte(strings.Join(change(all[:len(all)-1]), "")))
+		}
+	}
+	for name, c := range map[string]struct {
+		harm func(t *testing.T, dir string, g []string)
+		says string
+	}{
+		"an older champion": {func(t *testing.T, dir string, g []string) {
+			write(t, filepath.Join(dir, championFile), []byte(g[0]+"\n"))
+		}, "though the history ends with"},
+		"an unpromoted champion": {func(t *testing.T, dir string, g []string) {
+			write(t, filepath.Join(dir, championFile), []byte(g[3]+"\n"))
+		}, "though the history ends with"},
+		"end cut":       {lines(func(l []string) []string { return l[:2] }), "1 of 3 lines are missing"},
+		"beginning cut": {lines(func(l []string) []string { return l[1:] }), "line 1: does not hold the hash"},
+		"middle cut":    {lines(func(l []string) []string { return append(l[:1:1], l[2]) }), "line 2: does not hold the hash"},
+		"changed": {lines(func(l []string) []string {
+			return append([]string{strings.Replace(l[0], `"by":"`, `"by":"x`, 1)}, l[1:]...)
+		}), "line 2: does not hold the hash"},
+		"last line changed": {lines(func(l []string) []string {
+			return append(l[:2:2], strings.Replace(l[2], `"by":"`, `"by":"x`, 1))
+		}), "another hash"},
+		"line added": {lines(func(l []string) []string {
+			return append(l, `{"time":"2026-11-20T02:00:00Z","action":"refused","to":"x"}`+"\n")
+		}), "line 4: holds no hash"},
+		"head lost": {func(t *testing.T, dir string, _ []string) { remove(t, filepath.Join(dir, headFile)) }, "head.json"},
+		"head damaged": {func(t *testing.T, dir string, _ []string) {
+			write(t, filepath.Join(dir, headFile), []byte("{}"))
+		}, "head.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			s := OpenDir(dir)
+			g := generations(t, s, 4)
+			served := ""
+			for _, to := range g[:3] {
+				if err := s.Promote(ctx, Change{To: to, From: served, By: "test"}); err != nil {
+					t.Fatal(err)
+				}
+				served = to
+			}
+			if err := s.Agree(ctx); err != nil {
+				t.Fatal(err)
+			}
+			c.harm(t, dir, g)
+			if err := s.Agree(ctx); !isDamage(err) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v", err)
+			}
+			found, err := s.Verify(ctx, nil)
+			if err != nil || !strings.Contains(fmt.Sprint(found), c.says) {
+				t.Errorf("verify: %v, %v", found, err)
+			}
+			champion, err := s.Champion(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := read(t, filepath.Join(dir, championFile))
+			refused := &Generation{CreatedAt: time.Now(), Models: champion.Models}
+			for i, err := range []error{
+				s.Promote(ctx, Change{To: g[1], From: champion.Name}),
+				s.Rollback(ctx, Change{To: g[1], From: champion.Name}),
+				s.Refuse(ctx, refused, Change{From: champion.Name}),
+			} {
+				if !isDamage(err) {
+					t.Errorf("change %d: %v", i, err)
+				}
+			}
+			if !bytes.Equal(before, read(t, filepath.Join(dir, championFile))) {
+				t.Error("the champion changed")
+			}
+			if err := s.Promote(ctx, Change{To: g[1], From: champion.Name, Mend: true}); err != nil {
+				t.Fatal(err)
+			}
+			if found, err := s.Verify(ctx, nil); err != nil || len(found) > 0 {
+				t.Errorf("mended: %v, %v", found, err)
+			}
+			if err := s.Promote(ctx, Change{To: g[2], From: g[1]}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestHistoryOfAnOlderProgram: its lines hold no hashes. They are read, and the first new line vouches for them.
+func TestHistoryOfAnOlderProgram(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	s := OpenDir(dir)
+	g := generations(t, s, 3)
+	promoteInTurn(t, s, g[0], g[1])
+	path := filepath.Join(dir, historyFile)
+	old := func() {
+		t.Helper()
+		var text []byte
+		for line := range bytes.Lines(read(t, path)) {
+			var e Event
+			if err := json.Unmarshal(line, &e); err != nil {
+				t.Fatal(err)
+			}
+			e.Previous, e.Restart = "", false
+			line, _ := json.Marshal(e)
+			text = append(append(text, line...), '\n')
+		}
+		write(t, path, text)
+		remove(t, filepath.Join(dir, headFile))
+	}
+	old()
+	if found, err := s.Verify(ctx, nil); err != nil || len(found) > 0 {
+		t.Errorf("old: %v, %v", found, err)
+	}
+	if err := s.Promote(ctx, Change{To: g[2], From: g[1]}); err != nil {
+		t.Fatal(err)
+	}
+	if got := tookEffect(t, s, g); got != "0 1 2" {
+		t.Errorf("%s took effect", got)
+	}
+	if found, err := s.Verify(ctx, nil); err != nil || len(found) > 0 {
+		t.Errorf("new: %v, %v", found, err)
+	}
+	write(t, path, bytes.Replace(read(t, path), []byte(`"promoted"`), []byte(`"refused"`), 1))
+	if found, err := s.Verify(ctx, nil); err != nil || !strings.Contains(fmt.Sprint(found), "line 3: does not hold") {
+		t.Errorf("an old line changed: %v, %v", found, err)
+	}
+	// The champion that is put back before any new line was written: as far as the old program recorded it.
+	old()
+	write(t, filepath.Join(dir, championFile), []byte(g[0]+"\n"))
+	if err := s.Agree(ctx); !isDamage(err) {
+		t.Errorf("swapped: %v", err)
+	}
+}
+
+// TestWritersAtOnce: whoever is faster, the store agrees with itself at the end.
+func TestWritersAtOnce(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	s := OpenDir(dir)
+	g := generations(t, s, 2)
+	promoteInTurn(t, s, g...)
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for range 3 {
+				own, to := OpenDir(dir), g[i%2]
+				now, err := own.Champion(ctx)
+				if err == nil {
+					err = own.Promote(ctx, Change{To: to, From: now.Name})
+				}
+				if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrDisagree) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if found, err := s.Verify(ctx, nil); err != nil || len(found) > 0 {
+		t.Errorf("verify: %v, %v", found, err)
+	}
+}
+
+// TestHeadIsSmall: a store of many promotions has a head of one.
+func TestHeadIsSmall(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := OpenDir(dir)
+	promoteInTurn(t, s, generations(t, s, 3)...)
+	var h head
+	data, err := os.ReadFile(filepath.Join(dir, headFile))
+	if err == nil {
+		err = json.Unmarshal(data, &h)
+	}
+	if err != nil || h.Lines != 3 || len(h.Champion) != 1 || len(h.History) != 1 {
+		t.Errorf("%+v, %v", h, err)
+	}
+}

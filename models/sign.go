@@ -1,0 +1,205 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/models/signing"
+)
+
+// With returns the store with keys: it signs what it adds and changes, and serves, promotes and rolls back to nothing
+// that no trusted key signed.
+func (s *Store) With(keys signing.Keys) *Store {
+	return &Store{bucket: s.bucket, keys: keys, vouched: new(sync.Map)}
+}
+
+const (
+	signatureExt   = ".sig"
+	signatureLimit = 1 << 16 // bytes
+)
+
+func signatureFile(name string) string { return path.Join(generationsFolder, name+signatureExt) }
+
+// statement returns what the signatures of a generation sign: the SHA-256 of its file and of the manifests of all that
+// belongs to it, as sha256sum writes them. The manifests hold those of all other files.
+func (s *Store) statement(ctx context.Context, g *Generation) ([]byte, error) {
+	sums := map[string]string{generationFile(g.Name): g.sum}
+	for model, m := range g.Models {
+		b := &bundle.Bundle{Version: m.Version}
+		if err := s.readManifest(ctx, b, model); err != nil {
+			return nil, fileError(FileError{Model: model, Version: m.Version, File: bundle.ManifestFile, Err: err})
+		}
+		sums[path.Join(model, m.Version, bundle.ManifestFile)] = b.SHA256
+	}
+	if g.Beds != "" {
+		_, sum, err := s.bedsManifest(ctx, g.Beds)
+		if err != nil {
+			return nil, err
+		}
+		sums[path.Join(bedsFolder, g.Beds, bundle.ManifestFile)] = sum
+	}
+	text := []byte("wardcast generation\n")
+	for _, file := range slices.Sorted(maps.Keys(sums)) {
+		text = fmt.Appendf(text, "%s  %s\n", sums[file], file)
+	}
+	return text, nil
+}
+
+// signatures returns those of a generation, and the file that holds them, nil if there is none.
+func (s *Store) signatures(ctx context.Context, name string) (all []string, file []byte, err error) {
+	file, err = s.bucket.Read(ctx, signatureFile(name), signatureLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fileError(FileError{File: signatureFile(name), Err: err})
+	}
+	return strings.FieldsFunc(string(file), func(r rune) bool { return r == '\n' }), file, nil
+}
+
+// trust returns who signed a generation. The error is a *FileError unless that is a trusted key. What it signed is held
+// against the manifests that are read from now on.
+func (s *Store) trust(ctx context.Context, g *Generation) (by string, err error) {
+	signatures, _, err := s.signatures(ctx, g.Name)
+	if err != nil {
+		return "", err
+	}
+	said, known := s.vouched.Load(g.sum)
+	if !known {
+		if said, err = s.statement(ctx, g); err != nil {
+			return "", err
+		}
+	}
+	if by, err = s.keys.Trust.Check(said.([]byte), signatures); err != nil {
+		return "", &FileError{File: generationFile(g.Name), Err: fmt.Errorf("the generation is %w", err)}
+	}
+	s.vouched.Store(g.sum, said)
+	for line := range strings.Lines(string(said.([]byte))) {
+		if sum, file, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
+			s.vouched.Store(file, sum)
+		}
+	}
+	return by, nil
+}
+
+// held returns an error if a trusted key signed another manifest.
+func (s *Store) heldTo(file, sum string) error {
+	if want, ok := s.vouched.Load(file); ok && want != sum {
+		return errManifestChanged
+	}
+	return nil
+}
+
+// ErrNoKey is returned for a change of what is served that would not be signed, in a store with trusted keys.
+var ErrNoKey = errors.New("a change that is not signed would be refused by all who trust keys: a signing key is needed")
+
+// vouch returns an error unless a generation may be served, by its signature, and signs it if no key need be trusted.
+func (s *Store) vouch(ctx context.Context, g *Generation) error {
+	if len(s.keys.Trust) > 0 {
+		if _, err := s.trust(ctx, g); err != nil {
+			return err
+		}
+		if s.keys.Sign == nil {
+			return ErrNoKey
+		}
+		return nil
+	}
+	return s.sign(ctx, g)
+}
+
+// sign adds the signature of the store's key, if it has one, to a generation that lacks it.
+func (s *Store) sign(ctx context.Context, g *Generation) error {
+	if s.keys.Sign == nil {
+		return nil
+	}
+	for {
+		said, err := s.statement(ctx, g)
+		if err != nil {
+			return err
+		}
+		signature := s.keys.Sign.Sign(said)
+		all, before, err := s.signatures(ctx, g.Name)
+		if err != nil || slices.Contains(all, signature) {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(other string) bool { return signing.Signer(other) == s.keys.Sign.ID() })
+		after := []byte(strings.Join(append(all, signature), "\n") + "\n")
+		if err = s.swap(ctx, signatureFile(g.Name), before, after); !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+}
+
+// Sign signs a generation, "" for the served one, and with that one the history. It returns the generation's name.
+func (s *Store) Sign(ctx context.Context, name string) (string, error) {
+	l, err := s.look(ctx)
+	if err == nil {
+		if err = l.disagreement(); err != nil {
+			err = &disagreement{err}
+		}
+	}
+	if err == nil && name == "" {
+		if name = l.served; name == "" {
+			err = absent("no generation is served")
+		}
+	}
+	var g *Generation
+	if err == nil {
+		g, err = s.Generation(ctx, name)
+	}
+	if err == nil {
+		err = s.checkVersions(ctx, g)
+	}
+	if err == nil {
+		err = s.sign(ctx, g)
+	}
+	if err == nil && name == l.served {
+		_, err = s.writeHead(ctx, l.headData, l.settled())
+	}
+	if err != nil {
+		return name, fmt.Errorf("signing: %w", err)
+	}
+	return name, nil
+}
+
+// Signed says who signed a generation.
+type Signed struct {
+	Generation string   `json:"generation"`
+	Keys       []string `json:"keys"` // IDs of all that did
+	Trusted    string   `json:"trusted,omitempty"`
+}
+
+// Signers returns who signed each sound generation that somebody did, oldest first. The error joins a *FileError for each that no trusted
+// key signed, if the store has any.
+func (s *Store) Signers(ctx context.Context) ([]Signed, error) {
+	names, err := s.Generations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := []Signed{}
+	var errs []error
+	for _, name := range names {
+		g, err := s.Generation(ctx, name)
+		if err != nil {
+			continue // Verify reports it
+		}
+		signatures, _, err := s.signatures(ctx, name)
+		signed := Signed{Generation: name, Keys: lists.Map(signatures, signing.Signer)}
+		if err == nil && len(s.keys.Trust) > 0 {
+			signed.Trusted, err = s.trust(ctx, g)
+		}
+		if errs = append(errs, err); len(signatures) > 0 {
+			all = append(all, signed)
+		}
+	}
+	return all, errors.Join(errs...)
+}
