@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	_ "time/tzdata" // for containers without time zone files
@@ -41,9 +40,6 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// version is set by the linker for a release.
-var version = "dev"
-
 type grammar struct {
 	Demo          demoCmd          `cmd:"" help:"Show the whole product: generate notes, train, stream, explain." example:"wardcast demo --duration 30s"`
 	Serve         serveCmd         `cmd:"" help:"Score notes from Kafka until stopped." example:"wardcast serve --config wardcast.yaml --embedded-broker broker --create-topics"`
@@ -66,9 +62,10 @@ type grammar struct {
 	Bench         benchCmd         `cmd:"" help:"Measure the speed against a reference."`
 	CheckConfig   checkConfigCmd   `cmd:"" help:"Check a configuration file and the models that it names." example:"wardcast check-config wardcast.yaml"`
 	Doctor        doctorCmd        `cmd:"" help:"Find what an installation lacks: brokers, topics, permissions, models, certificates." example:"wardcast doctor --config wardcast.yaml"`
-	Version       versionCmd       `cmd:"" help:"Print the version." example:"wardcast version"`
+	Version       versionCmd       `cmd:"" help:"Print the version." example:"wardcast version --output json"`
 	Completion    cli.Completion   `cmd:"" help:"Print the script that completes commands and flags in a shell." example:"source <(wardcast completion bash)"`
 	Complete      cli.Complete     `cmd:"" hidden:"" name:"__complete"`
+	Man           cli.Man          `cmd:"" hidden:"" help:"Write the manual pages."`
 
 	cli.Logging
 }
@@ -135,20 +132,4 @@ func warnSome(log *slog.Logger, n int, message string, facts ...any) {
 	if n > 0 {
 		log.Warn(message, facts...) //nolint:sloglint // the callers have constant messages
 	}
-}
-
-type versionCmd struct{}
-
-func (*versionCmd) Run(d *cli.Deps) error {
-	revision := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		revision = " " + info.GoVersion
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision += " " + s.Value
-			}
-		}
-	}
-	_, err := fmt.Fprintf(d.Out, "wardcast %s%s\n", version, revision)
-	return err
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -158,6 +160,34 @@ func TestVersion(t *testing.T) {
 	t.Parallel()
 	if got := succeed(t, "", "version"); !strings.HasPrefix(got, "wardcast ") || strings.Count(got, "\n") != 1 {
 		t.Errorf("version prints %q, want one line that begins with the name", got)
+	}
+	var v struct{ Version, Go string }
+	got := succeed(t, "", "version", "--output", "json")
+	if err := json.Unmarshal([]byte(got), &v); err != nil || v.Version != version || v.Go != runtime.Version() {
+		t.Errorf("version --output json prints %q, %v", got, err)
+	}
+}
+
+// TestManualPages writes them: one for the program, and one with all flags for each command.
+func TestManualPages(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "man")
+	succeed(t, "", "man", "--out", dir, "--date", "2026-11-28")
+	top := string(clitest.Read(t, filepath.Join(dir, "wardcast.1")))
+	for name, leaf := range leaves(t) {
+		name = "wardcast-" + strings.ReplaceAll(name, " ", "-")
+		if !strings.Contains(top, "\n.It Xr "+name+" 1\n") {
+			t.Errorf("wardcast.1 does not name %s", name)
+		}
+		page := string(clitest.Read(t, filepath.Join(dir, name+".1")))
+		if !strings.HasPrefix(page, ".Dd November 28, 2026\n.Dt "+strings.ToUpper(name)+" 1\n") {
+			t.Errorf("%s.1 begins with %q", name, page[:60])
+		}
+		for _, flag := range leaf.Flags {
+			if !flag.Hidden && !strings.Contains(page, "\n.It Fl -"+flag.Name) {
+				t.Errorf("%s.1 has no --%s", name, flag.Name)
+			}
+		}
 	}
 }
 
