@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -485,23 +484,17 @@ func TestExampleNamesEverySetting(t *testing.T) {
 // TestKubernetesExample reads the two files of the ConfigMap as the pods do.
 func TestKubernetesExample(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open(filepath.Join("..", "..", "..", "deploy", "kubernetes", "serve.yaml"))
+	dir := filepath.Join("..", "..", "..", "deploy", "kubernetes", "overlays", "site")
+	c, err := Load(filepath.Join(dir, "wardcast.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = file.Close() }()
-	var configMap struct {
-		Data map[string]string `yaml:"data"`
-	}
-	if err := yaml.NewDecoder(file).Decode(&configMap); err != nil {
-		t.Fatal(err)
-	}
-	c, err := Load(write(t, configMap.Data["wardcast.yaml"]))
+	site, err := os.Open(filepath.Join(dir, filepath.Base(c.Retrain.Site)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := report.ReadSite(strings.NewReader(configMap.Data[filepath.Base(c.Retrain.Site)])); err != nil ||
-		len(configMap.Data) != 2 {
-		t.Errorf("%d files, site %q: %v", len(configMap.Data), c.Retrain.Site, err)
+	defer func() { _ = site.Close() }()
+	if _, err := report.ReadSite(site); err != nil || c.HTTP.TLS.CertFile == "" || len(c.HTTP.Tokens) == 0 {
+		t.Errorf("TLS %v, %d tokens, site.yaml: %v", c.HTTP.TLS, len(c.HTTP.Tokens), err)
 	}
 }
