@@ -104,20 +104,38 @@ func (c *Client) metadata(ctx context.Context, names []string) (*metadata.Respon
 	return nil, errors.Join(errs...)
 }
 
-// GroupOperations returns what the user may do with a consumer group.
+// GroupOperations returns what the user may do with a consumer group. It asks again for a few seconds while a new
+// cluster finds the group's coordinator.
 func (c *Client) GroupOperations(ctx context.Context, group string) (Operations, error) {
+	for attempt := 1; ; attempt++ {
+		allowed, err := c.groupOperations(ctx, group)
+		code, ok := errors.AsType[kafka.Error](err)
+		switch {
+		case err == nil:
+			return allowed, nil
+		case code == kafka.GroupAuthorizationFailed:
+			return 0, nil
+		case !ok || !code.Temporary() || attempt == c.pauses.lookups:
+			return 0, fmt.Errorf("reading what may be done with group %q: %w", group, err)
+		}
+		if err := pause(ctx, attempt); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (c *Client) groupOperations(ctx context.Context, group string) (Operations, error) {
 	res, err := c.transport.RoundTrip(ctx, c.kafka.Addr,
 		&describegroups.Request{Groups: []string{group}, IncludeAuthorizedOperations: true})
+	if err != nil {
+		return 0, err
+	}
 	groups, ok := res.(*describegroups.Response)
-	if err != nil || !ok || len(groups.Groups) != 1 {
-		return 0, fmt.Errorf("reading what may be done with group %q: %w", group, err)
+	if !ok || len(groups.Groups) != 1 {
+		return 0, errors.New("no answer for the group")
 	}
-	switch code := kafka.Error(groups.Groups[0].ErrorCode); code {
-	case 0:
-		return Operations(groups.Groups[0].AuthorizedOperations), nil
-	case kafka.GroupAuthorizationFailed:
-		return 0, nil
-	default:
-		return 0, fmt.Errorf("reading what may be done with group %q: %w", group, code)
+	if code := kafka.Error(groups.Groups[0].ErrorCode); code != 0 {
+		return 0, code
 	}
+	return Operations(groups.Groups[0].AuthorizedOperations), nil
 }

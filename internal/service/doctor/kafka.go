@@ -191,7 +191,7 @@ func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all [
 		for _, group := range groups {
 			allowed, err := client.GroupOperations(ctx, group)
 			if err != nil {
-				bad(Warn, "look at the log of the brokers", "%v", err)
+				bad(Warn, "run it again once the brokers have been up for a minute; then look at their log", "%v", err)
 				continue
 			}
 			need(allowed, ingest.Read, "Read", "group", group)
