@@ -86,8 +86,12 @@ func (s *Store) lookOnce(ctx context.Context) (*ledger, error) {
 	l.headData, err = s.bucket.Read(ctx, headFile, headLimit)
 	if err == nil {
 		l.head = &head{}
-		if err = json.Unmarshal(l.headData, l.head); err == nil && l.head.Format != headFormat {
+		switch err = json.Unmarshal(l.headData, l.head); {
+		case err != nil:
+		case l.head.Format != headFormat:
 			err = fmt.Errorf("the format is not %s", headFormat)
+		case len(l.head.Champion) == 0:
+			err = errors.New("it does not say what is served")
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

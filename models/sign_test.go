@@ -1,0 +1,218 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/models/signing"
+)
+
+// held is a store's files in memory, to read.
+type held map[string]string
+
+func (h held) Prepare(context.Context) error                             { return fs.ErrPermission }
+func (h held) Swap(context.Context, string, []byte, []byte) error        { return fs.ErrPermission }
+func (h held) Folders(context.Context, string) (names []string, _ error) { return nil, nil }
+func (h held) AddFolder(context.Context, string, map[string][]byte, string) error {
+	return fs.ErrPermission
+}
+
+func (h held) Files(_ context.Context, folder string) (names []string, _ error) {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		if strings.HasPrefix(name, folder+"/") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func (h held) Read(_ context.Context, name string, limit int64) ([]byte, error) {
+	data, ok := h[name]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	if int64(len(data)) > limit {
+		return nil, errors.New("too large")
+	}
+	return []byte(data), nil
+}
+
+// signed returns the files of a store of two signed generations with a fit of beds, and the keys.
+func signed(t *testing.T) (held, signing.Keys) {
+	t.Helper()
+	dir := t.TempDir()
+	key := filepath.Join(t.TempDir(), "key")
+	if err := signing.NewKeyFile(key); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := signing.Read(key, []string{key + ".pub"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := OpenDir(dir).With(keys)
+	served := ""
+	for i := range 2 {
+		b := sample(i)
+		save(t, s, b)
+		g := &Generation{CreatedAt: b.Manifest.CreatedAt, Models: map[string]Member{"chest-pain": {Version: b.Version}}}
+		if g.Beds, err = s.SaveBeds(t.Context(), b.Manifest.CreatedAt, []byte(`{"visits":12}`)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.AddGeneration(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Promote(t.Context(), Change{To: g.Name, From: served}); err != nil {
+			t.Fatal(err)
+		}
+		served = g.Name
+	}
+	files := held{}
+	names, err := Dir(dir).Files(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		files[name] = string(read(t, filepath.Join(dir, name)))
+	}
+	return files, keys
+}
+
+// served is what a scorer reads of a store.
+type served struct {
+	Generation string
+	Bundles    map[string]*bundle.Bundle
+	Beds       string
+}
+
+func serves(ctx context.Context, s *Store) (*served, error) {
+	g, err := s.Champion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := &served{Generation: g.Name, Bundles: map[string]*bundle.Bundle{}}
+	for name, m := range g.Models {
+		if all.Bundles[name], err = s.Load(ctx, name, m.Version); err != nil {
+			return nil, err
+		}
+	}
+	version, err := s.BedsOf(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	fit, err := s.LoadBeds(ctx, version)
+	all.Beds = version + string(fit)
+	return all, err
+}
+
+// consistent makes a store agree with a file of a version or of a fit of beds that was changed, as somebody would who
+// can write to it: the manifest, the names, the generations, the history and the head.
+func (h held) consistent(file, before string) {
+	rename := func(was, is string) {
+		for name, data := range h {
+			delete(h, name)
+			h[strings.ReplaceAll(name, was, is)] = strings.ReplaceAll(data, was, is)
+		}
+	}
+	folder := path.Dir(file)
+	manifest := path.Join(folder, bundle.ManifestFile)
+	old := h[manifest]
+	if file == manifest {
+		old = before
+	} else {
+		h[manifest] = strings.ReplaceAll(old, digest([]byte(before)), digest([]byte(h[file])))
+	}
+	version := path.Base(folder)
+	rename(version, version[:len(version)-6]+digest([]byte(h[manifest]))[:6])
+	for name := range maps.Clone(h) {
+		if g, ok := strings.CutSuffix(path.Base(name), ".json"); ok && path.Dir(name) == generationsFolder {
+			rename(g, g[:len(g)-6]+digest([]byte(h[name]))[:6])
+		}
+	}
+}
+
+// TestMutationsOfASignedStore turns bytes of every kind of file, half of them with checksums made consistent, and holds
+// that each mutation is refused by name or changes nothing. WARDCAST_LONG=1 makes 5,000.
+func TestMutationsOfASignedStore(t *testing.T) {
+	t.Parallel()
+	files, keys := signed(t)
+	ctx := t.Context()
+	want, err := serves(ctx, New(files).With(keys))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 200
+	if os.Getenv("WARDCAST_LONG") != "" {
+		count = 5000
+	}
+	names := slices.Sorted(maps.Keys(files))
+	var refused, same atomic.Int64
+	turns := make(chan int)
+	var workers sync.WaitGroup
+	for range 16 {
+		workers.Go(func() {
+			for i := range turns {
+				r := rand.New(rand.NewPCG(1, uint64(i))) //nolint:gosec // no secret
+				name := names[i%len(names)]
+				mutated := maps.Clone(files)
+				data := []byte(files[name])
+				data[r.IntN(len(data))] ^= byte(1 + r.IntN(255))
+				mutated[name] = string(data)
+				if strings.Count(name, "/") == 2 && r.IntN(2) == 0 {
+					mutated.consistent(name, files[name])
+				}
+				got, err := serves(ctx, New(mutated).With(keys))
+				switch _, named := errors.AsType[*FileError](err); {
+				case named:
+					refused.Add(1)
+				case err == nil && cmp.Equal(got, want):
+					same.Add(1)
+				default:
+					t.Errorf("mutation %d of %s: %v", i, name, err)
+				}
+			}
+		})
+	}
+	for i := range count {
+		turns <- i
+	}
+	close(turns)
+	workers.Wait()
+	t.Logf("%d mutations of %d files: %d refused by name, %d change nothing", count, len(names), refused.Load(), same.Load())
+}
+
+// TestFitOfTheFutureIsRefused: neither added to a generation nor loaded.
+func TestFitOfTheFutureIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, _, _ := stored(t)
+	champion, err := s.Champion(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := s.SaveBeds(ctx, time.Now().AddDate(1, 0, 0), []byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &Generation{CreatedAt: champion.CreatedAt.Add(time.Second), Models: champion.Models, Beds: version}
+	_, loaded := s.LoadBeds(ctx, version)
+	for i, err := range []error{loaded, s.AddGeneration(ctx, g)} {
+		if !isDamage(err) || !strings.Contains(err.Error(), "future") {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
