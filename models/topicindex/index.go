@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/document"
@@ -163,7 +164,7 @@ func (x *Index) Refresh(ctx context.Context) error {
 	if x.holds(key) {
 		return damage
 	}
-	if err := x.makeFolder(); err != nil {
+	if err := x.makeFolder(ctx); err != nil {
 		return errors.Join(damage, fmt.Errorf("%w: %w", ErrFolder, err))
 	}
 	// Of several processes one makes the index, the others open it.
@@ -198,13 +199,42 @@ func (x *Index) holds(key string) bool {
 	return x.current != nil && x.current.key == key
 }
 
-func (x *Index) makeFolder() (err error) {
+func (x *Index) makeFolder(ctx context.Context) (err error) {
 	if x.config.Folder != "" {
 		return os.MkdirAll(x.config.Folder, 0o700)
 	}
-	x.temporary, err = os.MkdirTemp("", "wardcast-topics-")
+	x.removeLeft(ctx)
+	if x.temporary, err = os.MkdirTemp("", temporaryPrefix); err != nil {
+		return err
+	}
 	x.config.Folder = x.temporary
+	_, err = files.Lock(ctx, filepath.Join(x.temporary, usedFile), 0o600) // until the process ends
 	return err
+}
+
+const (
+	temporaryPrefix = "wardcast-topics-"
+	usedFile        = ".used" // locked while a process uses a temporary folder
+)
+
+// removeLeft removes the temporary folders of processes that were killed. A young one may not be locked yet.
+func (x *Index) removeLeft(ctx context.Context) {
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), temporaryPrefix+"*")) // the pattern is valid
+	for _, folder := range left {
+		if info, err := os.Stat(folder); err != nil || time.Since(info.ModTime()) < time.Minute {
+			continue
+		}
+		at, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		unlock, err := files.Lock(at, filepath.Join(folder, usedFile), 0o600)
+		cancel()
+		if err != nil {
+			continue
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			x.config.Logger.Warn("removing the topic index of a killed process", "err", err)
+		}
+		unlock()
+	}
 }
 
 func keyOf(list []models.VersionInfo, factors []*Version) (string, error) {
