@@ -130,11 +130,8 @@ func (h held) consistent(file, before string) {
 	}
 	folder := path.Dir(file)
 	manifest := path.Join(folder, bundle.ManifestFile)
-	old := h[manifest]
-	if file == manifest {
-		old = before
-	} else {
-		h[manifest] = strings.ReplaceAll(old, digest([]byte(before)), digest([]byte(h[file])))
+	if file != manifest {
+		h[manifest] = strings.ReplaceAll(h[manifest], digest([]byte(before)), digest([]byte(h[file])))
 	}
 	version := path.Base(folder)
 	rename(version, version[:len(version)-6]+digest([]byte(h[manifest]))[:6])
