@@ -228,7 +228,7 @@ func (c *Config) Secrets() []string {
 	b := &c.Bridge
 	all := []string{
 		c.Kafka.TLS.KeyFile, c.Kafka.SASL.PasswordFile, c.HTTP.TLS.KeyFile, b.KeyFile, b.MLLP.TLS.Key, b.FHIR.TLS.Key,
-		b.Answers.TLS.Key, b.FHIR.TokenFile, b.FHIR.SMART.Key,
+		b.Answers.TLS.Key, b.FHIR.TokenFile, b.FHIR.SMART.Key, c.Models.SigningKey,
 	}
 	for _, t := range c.HTTP.Tokens {
 		all = append(all, t.TokenFile)

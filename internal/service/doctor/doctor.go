@@ -17,6 +17,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
+	"github.com/wardcast/wardcast/models/signing"
 )
 
 // Status is how bad a finding is.
@@ -95,7 +96,11 @@ func (d *doctor) store(ctx context.Context) {
 	d.check("store", place+" can be read", func(bad found) {
 		var err error
 		if store, err = blobstore.Open(ctx, place); err == nil {
-			err = store.Recognize(ctx)
+			var keys signing.Keys
+			if keys, err = signing.Read("", d.Models.TrustedKeys); err == nil {
+				store = store.With(keys) // which takes for its champion what is signed
+				err = store.Recognize(ctx)
+			}
 		}
 		if errors.Is(err, models.ErrEmpty) || errors.Is(err, fs.ErrNotExist) {
 			return // champion says so
@@ -127,7 +132,8 @@ func (d *doctor) store(ctx context.Context) {
 			}
 		}
 		if err != nil {
-			bad(Fail, "go back with `wardcast models rollback`, or restore the store from its backup", "%v", err)
+			bad(Fail, "go back with `wardcast models rollback`, or restore the store from its backup; sign what is not signed", "%v",
+				err)
 		}
 	})
 	if g == nil || g.CreatedAt.IsZero() {
@@ -140,9 +146,11 @@ func (d *doctor) store(ctx context.Context) {
 				"the champion is %.0f days old", age.Hours()/24)
 		}
 	})
-	d.check("signature", "", func(bad found) {
-		bad(Warn, "see docs/safety.md: whoever can write to the store can change what is predicted",
-			"no trusted keys: models are not signed")
+	d.check("signature", "the served generation is signed by a trusted key, or champion says otherwise", func(bad found) {
+		if len(d.Models.TrustedKeys) == 0 {
+			bad(Warn, "sign models (`wardcast models keygen`) and name the key in models.trusted_keys: whoever can write to "+
+				"the store can change what is predicted", "no trusted keys: signatures are not asked for")
+		}
 	})
 	d.check("clock", "later than the champion's time", func(bad found) {
 		if age < 0 {
