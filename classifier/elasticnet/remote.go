@@ -24,6 +24,7 @@ type Slope struct {
 }
 
 // Remote is the rows of B where they lie, with their labels and folds. Its answers are sums over shards of the rows.
+// ChooseRemote asks for one answer at a time.
 type Remote interface {
 	// Slopes returns the sums at each point. They may be changed.
 	Slopes(at []Point) ([]Slope, error)
@@ -121,17 +122,14 @@ func (m *meeting) slope(at Point) Slope {
 // 0 of the others; where it is 0 they are 0 and −1.
 func (m *meeting) classSums(fold, columns int) (base [2][]float64, rows [2]float64, err error) {
 	const certain = 1000 // log-odds
-	slopes, err := m.Slopes([]Point{
-		{Fold: fold, Base: make([]float64, columns), Intercept: certain},
-		{Fold: fold, Base: make([]float64, columns), Intercept: -certain},
-	})
-	if err != nil {
-		return base, rows, err
+	for class, sign := range [2]float64{1, -1} {
+		s := m.slope(Point{Fold: fold, Base: make([]float64, columns), Intercept: sign * certain})
+		for j := range s.Base {
+			s.Base[j] *= sign
+		}
+		base[class], rows[class] = s.Base, sign*s.Intercept
 	}
-	for j := range slopes[1].Base {
-		slopes[1].Base[j] *= -1
-	}
-	return [2][]float64{slopes[0].Base, slopes[1].Base}, [2]float64{slopes[0].Intercept, -slopes[1].Intercept}, nil
+	return base, rows, m.failed()
 }
 
 // ask asks if all members wait. Until it has the answers, nobody can come or go.

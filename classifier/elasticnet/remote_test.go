@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -13,6 +14,7 @@ type shards struct {
 	parts  []Shard
 	rounds atomic.Int64
 	fails  int64 // at this round
+	busy   sync.Mutex
 }
 
 var errLost = errors.New("lost")
@@ -42,6 +44,10 @@ func cut(t *testing.T, x *Product, y []bool, foldOf []int) (*shards, *Product) {
 }
 
 func (s *shards) Slopes(at []Point) ([]Slope, error) {
+	if !s.busy.TryLock() {
+		return nil, errors.New("asked before the last round was answered")
+	}
+	defer s.busy.Unlock()
 	if s.rounds.Add(1) == s.fails {
 		return nil, errLost
 	}
