@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -54,7 +55,19 @@ func (c *Coordinator) run(ctx context.Context, r Request, m *message) ([][]byte,
 		return nil, err
 	}
 	r.Message = data
-	return c.relay.Run(ctx, r)
+	answers, err := c.relay.Run(ctx, r)
+	if err != nil || r.Keep != "" {
+		return nil, err
+	}
+	want := c.relay.Shards()
+	if r.Add && want > groupSize {
+		want = (want + groupSize - 1) / groupSize
+	}
+	answers = slices.DeleteFunc(answers, func(a []byte) bool { return len(a) == 0 })
+	if len(answers) != want {
+		return nil, fmt.Errorf("%w: %d of %d answers to shard %s came", errMessage, len(answers), want, r.Op)
+	}
+	return answers, nil
 }
 
 // hold has each shard hold a message, and the lines behind it.
@@ -327,6 +340,9 @@ func (h *Head) LogOdds(at []elasticnet.Point) ([]float64, error) {
 			return nil, err
 		}
 		eta = append(eta, m.tensors["eta"].Data...)
+	}
+	if len(eta) != h.n {
+		return nil, fmt.Errorf("%w: log-odds of %d notes, not of %d", errMessage, len(eta), h.n)
 	}
 	return eta, nil
 }

@@ -63,6 +63,34 @@ func TestManyShards(t *testing.T) {
 	}
 }
 
+// forgetful loses the answer of the last shard: it is missing, or empty.
+type forgetful struct {
+	*rounds.Local
+	empty bool
+}
+
+func (f forgetful) Run(ctx context.Context, r rounds.Request) ([][]byte, error) {
+	answers, err := f.Local.Run(ctx, r)
+	if last := len(answers) - 1; f.empty {
+		answers[last] = nil
+	} else {
+		answers = answers[:last]
+	}
+	return answers, err
+}
+
+// TestLostAnswer: sums lack no shard.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	for _, empty := range []bool{false, true} {
+		relay := forgetful{rounds.NewLocal(3, inProcess), empty}
+		_, err := rounds.New(relay, "v1").Learn(t.Context(), docs(), settings())
+		if err == nil || !strings.Contains(err.Error(), "2 of 3 answers to shard count came") {
+			t.Errorf("empty %v: %v", empty, err)
+		}
+	}
+}
+
 // serve relays the calls that come from out to local shards, as docs/commands/shard.md says, until the n-th fails.
 func serve(t *testing.T, out io.Reader, in io.WriteCloser, n int) {
 	t.Helper()
