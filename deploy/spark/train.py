@@ -108,11 +108,11 @@ def main():
     for name in ("notes", "outcomes"):
         for value in getattr(a, name):
             command += [f"--{name}", value]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
-        try:
+    try:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
             relay(Shards(context, os.path.basename(a.binary), a.shards or context.defaultParallelism), p)
-        except BrokenPipeError:
-            pass  # the coordinator has ended, and its code says why
+    except BrokenPipeError:
+        pass  # the coordinator has ended, and its code says why
     spark.stop()
     sys.exit(p.returncode)
 
