@@ -117,18 +117,24 @@ type counted struct {
 func (c *Counts) Write(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	err := e.Encode(counted{Documents: c.documents, Patients: c.patients})
+	if err := e.Encode(counted{Documents: c.documents, Patients: c.patients}); err != nil {
+		return err
+	}
 	for text, t := range c.tallies {
 		line := counted{Text: &text, Patients: t.patients, Surfaces: make(map[string]int, len(t.surfaces))}
 		for form, f := range t.surfaces {
 			line.Surfaces[form] = f.patients
 		}
-		err = errors.Join(err, e.Encode(line))
+		if err := e.Encode(line); err != nil {
+			return err
+		}
 	}
 	for use := range c.words {
-		err = errors.Join(err, e.Encode(counted{Word: &use}))
+		if err := e.Encode(counted{Word: &use}); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // ReadCounts reads what Write wrote, once or several times.

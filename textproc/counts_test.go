@@ -2,6 +2,7 @@ package textproc_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -65,5 +66,27 @@ func TestCountsAddUp(t *testing.T) {
 	if diff := cmp.Diff(wantPieces.Pieces(), pieces.Pieces()); diff != "" || len(pieces.Pieces()) == 0 ||
 		!cmp.Equal(wantWords.Uses(), words.Uses()) {
 		t.Errorf("pieces differ:\n%s", diff)
+	}
+}
+
+type full struct{ writes int }
+
+var errFull = errors.New("no space left")
+
+func (f *full) Write([]byte) (int, error) {
+	f.writes++
+	return 0, errFull
+}
+
+// TestCountsOnFullDisk: the first write that fails is the last one, so that the error stands once and not for each term.
+func TestCountsOnFullDisk(t *testing.T) {
+	t.Parallel()
+	c, err := textproc.CountTerms([]textproc.Document{{Text: "chest pain"}}, textproc.DefaultSettings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := &full{}
+	if err := c.Write(disk); !errors.Is(err, errFull) || disk.writes != 1 {
+		t.Errorf("%d writes: %v", disk.writes, err)
 	}
 }
