@@ -58,6 +58,8 @@ func (c *retrainCmd) Validate() error {
 		return errors.New("--notes requires --outcomes and --model-dir")
 	case !files && (len(c.Outcomes) > 0 || c.ModelDir != ""):
 		return errors.New("--outcomes and --model-dir require --notes; --config names the topics and the store")
+	case c.Rounds != "" && c.Rounds != "stdio" && c.shards() < 1:
+		return fmt.Errorf("--rounds %q: must be stdio or local:N, with an N of at least 1", c.Rounds)
 	case c.Schedule != "" && c.Rounds == "stdio":
 		return errors.New("--rounds=stdio cannot be used with --schedule: whoever relays the rounds ends with them")
 	case c.Schedule != "" && !c.AsOf.IsZero():
@@ -172,6 +174,16 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job)
 	return job.Run(ctx)
 }
 
+// shards returns N of --rounds local:N, 0 for another one.
+func (c *retrainCmd) shards() int {
+	count, local := strings.CutPrefix(c.Rounds, "local:")
+	n, err := strconv.Atoi(count)
+	if !local || err != nil {
+		return 0
+	}
+	return n
+}
+
 // coordinator returns what trains by rounds, nil without them.
 func (c *retrainCmd) coordinator(d *cli.Deps) (*rounds.Coordinator, error) {
 	if c.Rounds == "" {
@@ -181,13 +193,8 @@ func (c *retrainCmd) coordinator(d *cli.Deps) (*rounds.Coordinator, error) {
 		relay, err := rounds.NewStdio(d.In, d.Out)
 		return rounds.New(relay, version), err
 	}
-	count, local := strings.CutPrefix(c.Rounds, "local:")
-	n, err := strconv.Atoi(count)
-	if !local || err != nil || n < 1 {
-		return nil, cli.Usagef("--rounds %q: must be stdio or local:N, with an N of at least 1", c.Rounds)
-	}
 	program, err := os.Executable()
-	return rounds.New(rounds.NewLocal(n, rounds.Processes(program)), version), err
+	return rounds.New(rounds.NewLocal(c.shards(), rounds.Processes(program)), version), err
 }
 
 // configured returns the configuration in a file, or the default configuration if path is "".

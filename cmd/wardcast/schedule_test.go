@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,7 +58,13 @@ func TestSchedule(t *testing.T) {
 
 func TestScheduleRefuses(t *testing.T) {
 	t.Parallel()
-	flags := append([]string{"retrain", "--model-dir", t.TempDir()}, past(t, 10)...)
+	dir := filepath.Join(t.TempDir(), "models")
+	t.Cleanup(func() {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a refused command leaves a store: %v", err)
+		}
+	})
+	flags := append([]string{"retrain", "--model-dir", dir}, past(t, 10)...)
 	for name, c := range map[string]struct {
 		more []string
 		want string
