@@ -107,11 +107,8 @@ func (c *Coordinator) Learn(ctx context.Context, docs []textproc.Document, s tex
 		}
 		patient[i] = at
 	}
-	for name, holds := range map[string]func(shard, i int) bool{
-		heldPatients: func(shard, i int) bool { return patient[i]%c.relay.Shards() == shard },
-		heldNotes:    func(shard, i int) bool { return c.first(shard) <= i && i < c.first(shard+1) },
-	} {
-		if err := c.hold(ctx, name, func(shard int, _ *message, lines *json.Encoder) error {
+	hold := func(name string, holds func(shard, i int) bool) error {
+		return c.hold(ctx, name, func(shard int, _ *message, lines *json.Encoder) error {
 			for i, d := range docs {
 				if holds(shard, i) {
 					if err := lines.Encode(note{patient[i], d.Text}); err != nil {
@@ -120,9 +117,14 @@ func (c *Coordinator) Learn(ctx context.Context, docs []textproc.Document, s tex
 				}
 			}
 			return nil
-		}); err != nil {
-			return nil, err
-		}
+		})
+	}
+	err := hold(heldPatients, func(shard, i int) bool { return patient[i]%c.relay.Shards() == shard })
+	if err == nil {
+		err = hold(heldNotes, func(shard, i int) bool { return c.first(shard) <= i && i < c.first(shard+1) })
+	}
+	if err != nil {
+		return nil, err
 	}
 	settings, err := json.Marshal(s)
 	if err != nil {

@@ -135,39 +135,39 @@ func (m *message) rows(held *message, r *bufio.Reader, w io.Writer) error {
 		rowsKey: m.about[rowsKey], shardKey: held.about[shardKey],
 	}}
 	topical := m.tensors["topical"].Data // nil: all terms
-	terms := len(v.Vocabulary())
-	n, _ := words.Pieces().Dims()
-	aux := terms + n
-	var extra *entries
-	if labels != nil {
-		if extra, err = labels.entries("aux_", len(all)); err != nil {
-			return err
-		}
-		out.tensors["label"], out.tensors["fold"] = labels.tensors["label"], labels.tensors["fold"]
-	}
-	t, rows := v.Transformer(), &entries{starts: []float64{0}}
-	add := func(j int, v float64) {
-		if topical == nil || topical[j] != 0 {
-			rows.add(float64(j), v)
+	t, rows, width := v.Transformer(), &entries{starts: []float64{0}}, len(v.Vocabulary())
+	add := func(column int, value float64) {
+		if topical == nil || topical[column] != 0 {
+			rows.add(float64(column), value)
 		}
 	}
 	if labels == nil {
-		words = nil
-	}
-	for i, n := range all {
-		t.RowWith(n.Text, words, add)
-		if labels != nil {
-			from, to := int(extra.starts[i]), int(extra.starts[i+1])
-			for e := from; e < to; e++ {
-				rows.add(float64(aux)+extra.columns[e], extra.values[e])
-			}
+		for _, n := range all {
+			t.RowWith(n.Text, nil, add)
+			rows.end()
 		}
-		rows.end()
+	} else {
+		aux, err := labels.entries("aux_", len(all))
+		if err != nil {
+			return err
+		}
+		auxWidth, err := labels.tensors.Float64("width", 1)
+		if err != nil {
+			return err
+		}
+		wordCount, _ := words.Pieces().Dims()
+		first := width + wordCount
+		for i, n := range all {
+			t.RowWith(n.Text, words, add)
+			for e := int(aux.starts[i]); e < int(aux.starts[i+1]); e++ {
+				rows.add(float64(first)+aux.columns[e], aux.values[e])
+			}
+			rows.end()
+		}
+		width = first + int(auxWidth[0])
+		out.tensors["label"], out.tensors["fold"] = labels.tensors["label"], labels.tensors["fold"]
 	}
-	out.about[widthKey] = strconv.Itoa(terms)
-	if labels != nil {
-		out.about[widthKey] = strconv.Itoa(aux + int(labels.tensors["width"].Data[0]))
-	}
+	out.about[widthKey] = strconv.Itoa(width)
 	out.set("", rows)
 	return out.write(w)
 }
