@@ -74,7 +74,7 @@ func TestExamples(t *testing.T) {
 		switch name {
 		// they take long, run until stopped or need a broker: other tests run them
 		case "demo", "serve", "broker", "bench score", "bench stream", "dlq list", "dlq show", "dlq replay",
-			"bridge run":
+			"bridge run", "doctor":
 			example += " --help"
 		case "retrain":
 			shell(t, dir, "wardcast synth notes --count 2000 --outcomes outcomes.jsonl > notes.jsonl")
