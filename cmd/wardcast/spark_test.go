@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
@@ -133,12 +134,13 @@ func TestSpark(t *testing.T) {
 func (c *sparkCluster) score(program string, lines []string) {
 	c.Helper()
 	type note struct {
-		Schema    string  `json:"schema_version" parquet:"schema_version"`
-		Visit     string  `json:"visit_id"       parquet:"visit_id"`
-		Complaint string  `json:"complaint"      parquet:"complaint"`
-		Text      string  `json:"text"           parquet:"text"`
-		Age       float64 `json:"age"            parquet:"age"`
-		Sex       string  `json:"sex"            parquet:"sex"`
+		Schema    string    `json:"schema_version" parquet:"schema_version"`
+		Visit     string    `json:"visit_id"       parquet:"visit_id"`
+		Arrived   time.Time `json:"arrived_at"     parquet:"arrived_at,timestamp(microsecond:local)"`
+		Complaint string    `json:"complaint"      parquet:"complaint"`
+		Text      string    `json:"text"           parquet:"text"`
+		Age       float64   `json:"age"            parquet:"age"`
+		Sex       string    `json:"sex"            parquet:"sex"`
 	}
 	notes := make([]note, pastNotes)
 	for i := range notes {
@@ -146,6 +148,7 @@ func (c *sparkCluster) score(program string, lines []string) {
 			c.Fatal(err)
 		}
 	}
+	notes[6].Arrived = notes[6].Arrived.Add(450 * time.Millisecond)
 	notes[7].Text, notes[700].Text, notes[800].Schema = "", strings.Repeat(secret, 7000), "9"
 	var in strings.Builder
 	for _, n := range notes {

@@ -26,6 +26,8 @@ from pyspark.sql import SparkSession, functions, types
 COLUMNS = "visit_id string, probability double, decision string, model string, version string, prediction string, error string"
 BATCH = 2000  # rows of a batch between Spark and Python
 GROUPS = ("vitals", "fields")  # structs of a note
+STRINGS = ("schema_version", "visit_id", "patient_id", "site", "complaint", "text", "sex")  # whatever the archive has
+TIMES = (types.TimestampType, types.TimestampNTZType, types.DateType)  # without a time zone: UTC
 
 # No string of a note can look like these: within JSON its quotes are escaped.
 SCORE = re.compile(r'"probability":([^,]+),"threshold":[^,]+,"decision":"([^"]*)"')
@@ -55,6 +57,12 @@ def lines(notes):
         column = functions.col(f"`{field.name}`")
         if isinstance(field.dataType, (types.DoubleType, types.FloatType)):
             column = functions.when(~functions.isnan(column), column)  # NaN is a missing value
+        elif isinstance(field.dataType, TIMES):
+            # As predict spells the times of a file: without the zeros behind the last digit.
+            micros = functions.date_format(column.cast("timestamp"), "yyyy-MM-dd'T'HH:mm:ss.SSSSSSX")
+            column = functions.regexp_replace(micros, "[.]?0*Z$", "Z")
+        elif field.name in STRINGS:
+            column = column.cast("string")
         if name and group in GROUPS:
             grouped[group].append(column.alias(name))
         elif field.name == "text":
@@ -63,7 +71,7 @@ def lines(notes):
             plain.append(column.alias(field.name))
     plain += [functions.struct(*columns).alias(group) for group, columns in grouped.items() if columns]
     visit = functions.col("visit_id") if "visit_id" in notes.columns else functions.lit(None)
-    line = functions.to_json(functions.struct(*plain), {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"})
+    line = functions.to_json(functions.struct(*plain))
     return notes.select(visit.cast("string").alias("visit_id"), line.alias("line"))
 
 
@@ -144,9 +152,14 @@ def row(visit, line):
 
 def main():
     a = arguments()
+    if not os.path.isfile(a.binary):
+        sys.exit(f"score.py: --binary {a.binary}: no such file")
+    if "://" not in a.model and not os.path.isdir(a.model):
+        sys.exit(f"score.py: --model {a.model}: no such folder")
     spark = (
         SparkSession.builder.appName("wardcast score")
         .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.parquet.binaryAsString", True)  # older writers do not say that a column is text
         .config("spark.sql.files.maxPartitionBytes", a.partition_mib << 20)
         .config("spark.sql.files.openCostInBytes", 0)
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", BATCH)
@@ -163,17 +176,19 @@ def main():
                 t.add(a.model, model)
             context.addArchive(archive + "#wardcast-model")
         score = scorer(os.path.basename(a.binary), model, a.scored_at)
-        answers = lines(spark.read.parquet(a.notes)).mapInArrow(score, COLUMNS)
         try:
+            answers = lines(spark.read.parquet(a.notes)).mapInArrow(score, COLUMNS)
             answers.write.mode("overwrite" if a.overwrite else "errorifexists").parquet(a.out)
         except AnalysisException as e:
-            if e.getCondition() != "PATH_ALREADY_EXISTS":
-                raise
-            sys.exit(f"score.py: --out {a.out} exists; --overwrite replaces it")
+            if e.getCondition() == "PATH_ALREADY_EXISTS":
+                sys.exit(f"score.py: --out {a.out} exists; --overwrite replaces it")
+            if e.getCondition() == "PATH_NOT_FOUND":
+                sys.exit(f"score.py: --notes {a.notes}: no such folder or file")
+            raise
         # An executor that is new asks for the archive, so it must be there to the end.
         notes, refused = spark.read.parquet(a.out).selectExpr("count(*)", "count(error)").first()
         spark.stop()
-    print(f"score.py: {notes} notes, {refused} without a prediction: column error says why")
+    print(f"score.py: {notes} notes, {refused} without a prediction{': column error says why' if refused else ''}")
     if refused > a.max_refused_share * notes:
         sys.exit(f"score.py: more than --max-refused-share {a.max_refused_share} of the notes have no prediction")
 

@@ -101,6 +101,8 @@ def relay(shards, p):
 
 def main():
     a = arguments()
+    if not os.path.isfile(a.binary):
+        sys.exit(f"train.py: --binary {a.binary}: no such file")
     spark = SparkSession.builder.appName("wardcast train").config("spark.rpc.message.maxSize", 1024).getOrCreate()
     context = spark.sparkContext
     context.addFile(a.binary)
