@@ -132,6 +132,15 @@ func TestBroker(t *testing.T) {
 		t.Errorf("kcat reads %q after SIGKILL, want %q", got, want)
 	}
 	fail(t, cli.ExitFailed, []string{"broker", "--dir", dir, "--listen", "127.0.0.1:0"}, "in use")
+	err := filepath.WalkDir(dir, func(path string, file os.DirEntry, err error) error {
+		if info, _ := file.Info(); path != dir && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("others can read %s: %v", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func TestBench(t *testing.T) {
