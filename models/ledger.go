@@ -173,7 +173,7 @@ func (l *ledger) parse() {
 
 // disagreement returns a *FileError if champion, history and head do not belong together, or are damaged.
 func (l *ledger) disagreement() error {
-	last := servedLast(l.events)
+	served := servedLast(l.events)
 	switch h := l.head; {
 	case l.headErr != nil:
 		return l.headErr
@@ -183,12 +183,12 @@ func (l *ledger) disagreement() error {
 		return l.unknown
 	case h == nil && l.chained:
 		return &FileError{File: headFile, Err: fmt.Errorf("%w, though the history was written with it", ErrNotFound)}
-	case h == nil && (l.served == last || last == "" && len(l.events) == 0):
+	case h == nil && (l.served == served || served == "" && len(l.events) == 0):
 		return nil
-	case h == nil && last == "":
+	case h == nil && served == "":
 		return nil // a change that was recorded and did not take effect
 	case h == nil:
-		return l.swapped(last)
+		return l.swapped(served)
 	case !slices.Contains(h.History, digest(l.history)):
 		return &FileError{File: historyFile, Err: errors.New(l.cut())}
 	case !slices.Contains(h.Champion, l.served):
@@ -303,9 +303,13 @@ func (s *Store) record(ctx context.Context, l *ledger, e Event, change func() er
 		}
 		line = append(line, '\n')
 		after := slices.Concat(whole, line)
+		var others head // what other writers announced, who may be about to write it
+		if l.head != nil && s.agree(l) == nil {
+			others = *l.head
+		}
 		h = &head{
-			Lines: bytes.Count(after, []byte("\n")), History: []string{digest(l.history), digest(after)},
-			Champion: slices.Compact([]string{l.served, e.served(l.served)}),
+			Lines: bytes.Count(after, []byte("\n")), History: last(others.History, digest(l.history), digest(after)),
+			Champion: last(others.Champion, l.served, e.served(l.served)),
 		}
 		if announced, err = s.writeHead(ctx, l.headData, h); err == nil {
 			err = s.swap(ctx, historyFile, l.history, after)
@@ -321,6 +325,14 @@ func (s *Store) record(ctx context.Context, l *ledger, e Event, change func() er
 		}
 	}
 	return errors.Join(change(), s.settle(ctx, h, announced))
+}
+
+// last returns a list with these elements at its end, each of which it then holds once.
+func last(list []string, elements ...string) []string {
+	for _, e := range elements {
+		list = append(slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == e }), e)
+	}
+	return list
 }
 
 // served returns what is served after an event, if before was.

@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -196,4 +197,66 @@ func TestHeadIsSmall(t *testing.T) {
 	if err != nil || h.Lines != 3 || len(h.Champion) != 1 || len(h.History) != 1 {
 		t.Errorf("%+v, %v", h, err)
 	}
+}
+
+// TestAnnouncedByTwo: what two writers announced is both allowed, whichever of them writes it, and at the end one is.
+func TestAnnouncedByTwo(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	dir := t.TempDir()
+	s := OpenDir(dir)
+	g := generations(t, s, 2)
+	promoteInTurn(t, s, g[0])
+	refuse := func(s *Store) {
+		refused, err := s.Generation(ctx, g[1])
+		if err == nil {
+			err = s.Refuse(ctx, refused, Change{})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	first := &interrupted{Bucket: Dir(dir)}
+	first.at = func() { // the first has announced its line
+		second := &interrupted{Bucket: Dir(dir)}
+		second.at = func() { // the second too
+			first.finish()
+			if err := s.Agree(ctx); err != nil {
+				t.Errorf("when the first has written: %v", err)
+			}
+		}
+		refuse(New(second))
+	}
+	refuse(New(first))
+	var h head
+	if err := json.Unmarshal(read(t, filepath.Join(dir, headFile)), &h); err != nil || h.Lines != 3 ||
+		len(h.Champion) != 1 || len(h.History) != 1 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if events, err := s.History(ctx); err != nil || len(events) != 3 {
+		t.Errorf("%d events, %v", len(events), err)
+	}
+}
+
+// interrupted is a bucket that lets something happen before it first writes the history.
+type interrupted struct {
+	Bucket
+	at     func()
+	finish func()
+	failed error
+}
+
+func (b *interrupted) Swap(ctx context.Context, name string, before, after []byte) error {
+	at := b.at
+	if name != historyFile || at == nil {
+		return b.Bucket.Swap(ctx, name, before, after)
+	}
+	b.at = nil
+	written := false
+	b.finish = func() { b.failed, written = b.Bucket.Swap(ctx, name, before, after), true }
+	at()
+	if !written {
+		b.finish()
+	}
+	return b.failed
 }
