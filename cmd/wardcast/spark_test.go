@@ -107,7 +107,7 @@ func TestSpark(t *testing.T) {
 	c, dir := newSparkCluster(t), t.TempDir()
 	version := func(v string) string {
 		path := filepath.Join(dir, v)
-		if out, err := c.run("go", "build", "-ldflags", "-X main.version="+v, "-o", path, "."); err != nil {
+		if out, err := c.run("go", "build", "-ldflags", "-X main.tag="+v, "-o", path, "."); err != nil {
 			t.Fatalf("building: %v\n%s", err, out)
 		}
 		return path

@@ -39,7 +39,9 @@ func fitted(t *testing.T, d Data, s Settings, manyRows int) *Fitted {
 func TestManyNotesPredictAlike(t *testing.T) {
 	long(t)
 	t.Parallel()
-	rows, _ := generated(t, 0, 2500)
+	// Of 2,500 notes the two ways choose penalties far from each other, as the losses of both are nearly flat there. Of
+	// 2,000, 2,300, 2,600, 3,000 and 3,500 they do not.
+	rows, _ := generated(t, 0, 2600)
 	rows[3].Aux = slices.Clone(rows[3].Aux)
 	rows[3].Aux[1], rows[3].Aux[2] = msg.Value{}, msg.Value{}
 	for name, change := range map[string]func(*Settings){
