@@ -343,7 +343,8 @@ func (p *partition) flush(produce context.Context) error {
 	return nil
 }
 
-// writeDeadLetters writes the dead letters, without the message if the topic refuses one as too large. If it refuses that
+// writeDeadLetters writes the dead letters, without the message if the topic refuses one as too large. If it refuses
+// that
 // too, the partition waits until somebody raises the limit: skipping the letter would lose it, and ending the process
 // would stop all partitions, after a rebalance those of other scorers too.
 func (p *partition) writeDeadLetters(produce context.Context) error {

@@ -59,7 +59,8 @@ func TestDeadLetterWithoutMessage(t *testing.T) {
 	}
 }
 
-// TestDeadLetterTooLarge: if that is refused too, here because of its key, one partition waits, the others go on in the same generation,
+// TestDeadLetterTooLarge: if that is refused too, here because of its key, one partition waits, the others go on in the
+// same generation,
 // and raising the limit sets it free.
 func TestDeadLetterTooLarge(t *testing.T) {
 	t.Parallel()

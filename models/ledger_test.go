@@ -38,7 +38,10 @@ func TestDisagreementIsRefused(t *testing.T) {
 		}, "though the history ends with"},
 		"end cut":       {lines(func(l []string) []string { return l[:2] }), "1 of 3 lines are missing"},
 		"beginning cut": {lines(func(l []string) []string { return l[1:] }), "line 1: does not hold the hash"},
-		"middle cut":    {lines(func(l []string) []string { return append(l[:1:1], l[2]) }), "line 2: does not hold the hash"},
+		"middle cut": {
+			lines(func(l []string) []string { return append(l[:1:1], l[2]) }),
+			"line 2: does not hold the hash",
+		},
 		"changed": {lines(func(l []string) []string {
 			return append([]string{strings.Replace(l[0], `"by":"`, `"by":"x`, 1)}, l[1:]...)
 		}), "line 2: does not hold the hash"},
@@ -48,7 +51,10 @@ func TestDisagreementIsRefused(t *testing.T) {
 		"line added": {lines(func(l []string) []string {
 			return append(l, `{"time":"2026-11-20T02:00:00Z","action":"refused","to":"x"}`+"\n")
 		}), "line 4: holds no hash"},
-		"head lost": {func(t *testing.T, dir string, _ []string) { remove(t, filepath.Join(dir, headFile)) }, "head.json"},
+		"head lost": {
+			func(t *testing.T, dir string, _ []string) { remove(t, filepath.Join(dir, headFile)) },
+			"head.json",
+		},
 		"head damaged": {func(t *testing.T, dir string, _ []string) {
 			write(t, filepath.Join(dir, headFile), []byte("{}"))
 		}, "head.json"},

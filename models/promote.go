@@ -118,7 +118,8 @@ type Change struct {
 
 // Promote makes c.To, all versions of which must load, the generation that is served. If another than c.From is served
 // by then, nothing changes and the error wraps ErrConflict and names who was faster. If c.To is served already, Promote
-// does nothing. If champion and history disagree, nothing changes and the error wraps ErrDisagree, unless c.Mend is set.
+// does nothing. If champion and history disagree, nothing changes and the error wraps ErrDisagree, unless c.Mend is
+// set.
 //
 // The change is recorded first: a crash in between leaves a record of a change that did not take effect
 // (Event.Abandoned), never a change without a record.

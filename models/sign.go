@@ -178,7 +178,8 @@ type Signed struct {
 	Trusted    string   `json:"trusted,omitempty"`
 }
 
-// Signers returns who signed each sound generation that somebody did, oldest first. The error joins a *FileError for each that no trusted
+// Signers returns who signed each sound generation that somebody did, oldest first. The error joins a *FileError for
+// each that no trusted
 // key signed, if the store has any.
 func (s *Store) Signers(ctx context.Context) ([]Signed, error) {
 	names, err := s.Generations(ctx)

@@ -189,7 +189,8 @@ func TestMutationsOfASignedStore(t *testing.T) {
 	}
 	close(turns)
 	workers.Wait()
-	t.Logf("%d mutations of %d files: %d refused by name, %d change nothing", count, len(names), refused.Load(), same.Load())
+	t.Logf("%d mutations of %d files: %d refused by name, %d change nothing", count, len(names), refused.Load(),
+		same.Load())
 }
 
 // TestFitOfTheFutureIsRefused: neither added to a generation nor loaded.

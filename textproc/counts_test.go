@@ -78,7 +78,8 @@ func (f *full) Write([]byte) (int, error) {
 	return 0, errFull
 }
 
-// TestCountsOnFullDisk: the first write that fails is the last one, so that the error stands once and not for each term.
+// TestCountsOnFullDisk: the first write that fails is the last one, so that the error stands once and not for each
+// term.
 func TestCountsOnFullDisk(t *testing.T) {
 	t.Parallel()
 	c, err := textproc.CountTerms([]textproc.Document{{Text: "chest pain"}}, textproc.DefaultSettings())

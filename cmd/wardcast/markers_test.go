@@ -123,7 +123,8 @@ func (p *planting) page(base, path string, own ...string) {
 }
 
 // TestMarkers plants names in every field of every input, runs what reads them, and finds none outside the notes' own
-// topic and the fields of their own visits: not in the store, indexes, logs, errors, metrics, links, pages of totals, bed
+// topic and the fields of their own visits: not in the store, indexes, logs, errors, metrics, links, pages of totals,
+// bed
 // demand, or headers of dead letters.
 func TestMarkers(t *testing.T) {
 	t.Parallel()
@@ -192,7 +193,8 @@ func TestMarkers(t *testing.T) {
 			disposition = "discharged"
 		}
 		return line(fields{
-			"schema_version": "1", "visit_id": v["visit_id"], "disposition": disposition, "ward": v["ward"], "by": v["by"],
+			"schema_version": "1", "visit_id": v["visit_id"], "disposition": disposition, "ward": v["ward"],
+			"by":         v["by"],
 			"decided_at": decided.Format(time.RFC3339),
 		})
 	}
@@ -227,7 +229,8 @@ func TestMarkers(t *testing.T) {
 	file := func(name, content string) string { return clitest.File(t, name, content) }
 	trained, noted, decided := file("train.jsonl", train), file("notes.jsonl", notes), file("outcomes.jsonl", outcomes)
 	aux := []string{"--aux-columns", "age:numeric,sex:categorical", "--rank", "5", "--min-documents", "2000"}
-	p.run("", append([]string{"train", "--input", trained, "--model-dir", store, "--patient-column", "patient_id"}, aux...)...)
+	p.run("", append([]string{"train", "--input", trained, "--model-dir", store, "--patient-column", "patient_id"},
+		aux...)...)
 	p.run("", "retrain", "--once", "--notes", noted, "--outcomes", decided, "--model-dir", store, "--rank", "5",
 		"--min-documents", "2000", "--output=json")
 	labels := file("labels.jsonl", strings.Replace(train, `"label":0`, `"label":"`+label+`"`, 1))
@@ -238,16 +241,19 @@ func TestMarkers(t *testing.T) {
 	refused := file("bad.jsonl", strings.Join(bad, "\n"))
 	p.run("", "retrain", "--once", "--notes", refused, "--outcomes", decided, "--model-dir", filepath.Join(dir, "bad"))
 	p.run(strings.Join(bad, "\n"), "predict", "--model-dir", store)
-	p.run("", "bridge", "check", "--message", file("adt.hl7", strings.NewReplacer("Zzname", p.name("name of HL7"), "Zzmrn1",
+	p.run("", "bridge", "check", "--message", file("adt.hl7", strings.NewReplacer("Zzname", p.name("name of HL7"),
+		"Zzmrn1",
 		p.name("patient of HL7"), "Zzvisit1", p.name("visit of HL7")).
 		Replace(triageMessage)))
 
 	broker, address := ingesttest.FreeAddress(t), ingesttest.FreeAddress(t)
-	config := file("wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %q}\nhttp: {listen: %q}\n", broker,
+	config := file("wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %q}\nhttp: {listen: %q}\n",
+		broker,
 		store, address))
 	serve := func(more ...string) *running {
 		return launch(t, append([]string{
-			"serve", "--config", config, "--embedded-broker", filepath.Join(dir, "broker"), "--create-topics", "--log-level",
+			"serve", "--config", config, "--embedded-broker", filepath.Join(dir, "broker"), "--create-topics",
+			"--log-level",
 			"debug",
 		}, more...)...).ready()
 	}
@@ -301,7 +307,10 @@ func TestMarkers(t *testing.T) {
 			p.page(base, strings.Replace(path, label, "no-such-model", 1))
 		}
 		for _, args := range [][]string{
-			{"dlq", "list"}, {"dlq", "show", "0/0"}, {"dlq", "replay", "--all", "--rate", "0"}, {"doctor"}, {"retrain", "--once"},
+			{"dlq", "list"}, {"dlq", "show", "0/0"}, {"dlq", "replay", "--all", "--rate", "0"}, {"doctor"}, {
+				"retrain",
+				"--once",
+			},
 		} {
 			p.run("", append(args, "--config", config)...)
 		}
@@ -312,7 +321,10 @@ func TestMarkers(t *testing.T) {
 	}
 	s.stop()
 	p.look("log of serve --show-notes", s.String())
-	for _, args := range [][]string{{"models", "list"}, {"models", "history"}, {"models", "verify"}, {"topics", "list"}} {
+	for _, args := range [][]string{{"models", "list"}, {"models", "history"}, {"models", "verify"}, {
+		"topics",
+		"list",
+	}} {
 		p.run("", append(args, "--model-dir", store)...)
 	}
 	p.files(store)

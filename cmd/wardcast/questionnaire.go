@@ -185,7 +185,8 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 		"participants", of.Repeated)
 	warnSome(log, len(of.Dropped), "items that do not vary are left out", "items", of.Dropped)
 	warnSome(log, len(of.Single),
-		"items with a single differing answer: constant in any fold that leaves that participant out", "items", of.Single)
+		"items with a single differing answer: constant in any fold that leaves that participant out", "items",
+		of.Single)
 	for _, o := range of.Opposed {
 		log := log
 		if o.Scale != "" {

@@ -55,7 +55,8 @@ func cfaGrids(r *cfa.Result) []*cli.Grid {
 			chiSquare = m.ChiSquareScaled
 		}
 		row := []any{
-			s.Model, cli.Digits(float64(chiSquare), 2), m.DF, pValue(m.P), figure(m.CFI), figure(m.TLI), figure(m.RMSEA),
+			s.Model, cli.Digits(float64(chiSquare), 2), m.DF, pValue(m.P), figure(m.CFI), figure(m.TLI),
+			figure(m.RMSEA),
 			bounds(m.RMSEALow, m.RMSEAHigh), figure(m.SRMR),
 		}
 		if d := s.Difference; d != nil {

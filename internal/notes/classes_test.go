@@ -108,14 +108,20 @@ func TestClassErrors(t *testing.T) {
 		"no label": {
 			three + "x,\n", `FILE, line 35, column "label": no label`, Columns{Classes: auto}, ErrNoLabel,
 		},
-		"rare": {three + "x,died\nx,died\n", `FILE, column "label": too few patients of a class: a label, which is not ` +
-			`shown as it may be a name, has 2 and needs 10: leave its rows out and name the other classes, or give them the label of another ` +
-			`class`, Columns{Classes: auto}, ErrRareClass},
+		"rare": {
+			three + "x,died\nx,died\n",
+			`FILE, column "label": too few patients of a class: a label, which is not ` +
+				`shown as it may be a name, has 2 and needs 10: leave its rows out and name the other classes, or give them the label of another ` +
+				`class`,
+			Columns{Classes: auto},
+			ErrRareClass,
+		},
 		"not there": {three, `FILE, column "label": too few patients of a class: "died" has 0 and needs 10: ` +
 			`leave its rows out and name the other classes, or give them the label of another ` +
 			`class`, Columns{Classes: []string{"home", "ward", "moved", "died"}}, ErrRareClass},
 		"of one visit": {
-			"visit_id,text,label\n" + strings.Repeat("a,x,home\n", 20) + strings.Repeat(",x,ward\n", 20), `FILE, column "label": too few patients of a class: a label, which is not shown as it may be a name, ` +
+			"visit_id,text,label\n" + strings.Repeat("a,x,home\n", 20) + strings.Repeat(",x,ward\n", 20),
+			`FILE, column "label": too few patients of a class: a label, which is not shown as it may be a name, ` +
 				`has 1 and needs 10: leave its rows out and name the other classes, or give them the label of another class`,
 			Columns{Classes: auto},
 			ErrRareClass,

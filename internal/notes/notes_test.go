@@ -176,7 +176,8 @@ func TestRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(&c.want, got, sameValue, cmpopts.IgnoreFields(Table{}, "Ends", "Labels", "people")); d != "" {
+			if d := cmp.Diff(&c.want, got, sameValue, cmpopts.IgnoreFields(Table{}, "Ends", "Labels",
+				"people")); d != "" {
 				t.Error(d)
 			}
 		})

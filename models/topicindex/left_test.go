@@ -17,7 +17,10 @@ import (
 func TestLeftFolders(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	want := map[string]bool{"wardcast-topics-1": false, "wardcast-topics-2": true, "wardcast-topics-3": true, "other-1": true}
+	want := map[string]bool{
+		"wardcast-topics-1": false, "wardcast-topics-2": true, "wardcast-topics-3": true,
+		"other-1": true,
+	}
 	for name := range want {
 		folder := filepath.Join(dir, name)
 		if err := os.Mkdir(folder, 0o700); err != nil {

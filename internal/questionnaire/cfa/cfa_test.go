@@ -118,15 +118,18 @@ func TestSyntaxGoverns(t *testing.T) {
 		text.WriteString(written("", answer(r, 0, .4), nil))
 	}
 	base := run(t, cfa.Options{}, text.String(), model)
-	units := run(t, cfa.Options{}, text.String(), "f =~ NA*q1 + q2 + # a comment\n q3; g =~ NA*q4 + q5\n + q6\nf ~~ 1*f\ng ~~ 1*g ! unit\n")
+	units := run(t, cfa.Options{}, text.String(),
+		"f =~ NA*q1 + q2 + # a comment\n q3; g =~ NA*q4 + q5\n + q6\nf ~~ 1*f\ng ~~ 1*g ! unit\n")
 	if d := float64(base.Fit.ChiSquare - units.Fit.ChiSquare); math.Abs(d) > 1e-4 {
 		t.Errorf("the unit of the factors changes chi-square by %v", d)
 	}
-	if a, b := find(t, base, "", "f =~ q2").Standardized, find(t, units, "", "f =~ q2").Standardized; math.Abs(float64(a-b)) >
+	if a, b := find(t, base, "", "f =~ q2").Standardized, find(t, units, "",
+		"f =~ q2").Standardized; math.Abs(float64(a-b)) >
 		1e-4 {
 		t.Errorf("the unit of the factors changes a standardized loading from %v to %v", a, b)
 	}
-	held := run(t, cfa.Options{}, text.String(), "f =~ q1 + a*q2 + b*q3\ng =~ q4 + 0.8*q5 + start(0.5)*q6\na == b\nf ~~ 0*g\nq1 ~~ q4")
+	held := run(t, cfa.Options{}, text.String(),
+		"f =~ q1 + a*q2 + b*q3\ng =~ q4 + 0.8*q5 + start(0.5)*q6\na == b\nf ~~ 0*g\nq1 ~~ q4")
 	two, three := find(t, held, "", "f =~ q2"), find(t, held, "", "f =~ q3")
 	if two.Estimate != three.Estimate || two.SE != three.SE || !two.SE.Defined() {
 		t.Errorf("equal loadings are %+v and %+v", two, three)
@@ -141,7 +144,8 @@ func TestSyntaxGoverns(t *testing.T) {
 		t.Errorf("%d degrees of freedom, %d before", held.Fit.DF, base.Fit.DF)
 	}
 	index := held.Modifications[0]
-	freed := run(t, cfa.Options{}, text.String(), "f =~ q1 + a*q2 + b*q3\ng =~ q4 + 0.8*q5 + start(0.5)*q6\na == b\nq1 ~~ q4")
+	freed := run(t, cfa.Options{}, text.String(),
+		"f =~ q1 + a*q2 + b*q3\ng =~ q4 + 0.8*q5 + start(0.5)*q6\na == b\nq1 ~~ q4")
 	if fall := float64(held.Fit.ChiSquare - freed.Fit.ChiSquare); index.LHS != "f" || index.RHS != "g" ||
 		math.Abs(index.MI-fall) > .2*fall {
 		t.Errorf("the greatest modification index is %+v; chi-square falls by %v", index, fall)
@@ -218,7 +222,8 @@ func TestErrors(t *testing.T) {
 	} {
 		_, err := attempt(t, cfa.Options{}, text.String(), c.model)
 		at, ok := errors.AsType[*table.Error](err)
-		if !ok || at.Line != c.line || !strings.Contains(err.Error(), c.say) || !strings.HasSuffix(at.File, "model.txt") {
+		if !ok || at.Line != c.line || !strings.Contains(err.Error(), c.say) || !strings.HasSuffix(at.File,
+			"model.txt") {
 			t.Errorf("%q: error %v, want line %d and %q", c.model, err, c.line, c.say)
 		}
 	}
@@ -227,8 +232,9 @@ func TestErrors(t *testing.T) {
 		"f =~ NA*q1 + NA*q2 + NA*q3 + q4":                     "the fit stays the same while these change: f ",
 		"f =~ q1 + q2 + q3\ng =~ q1 + q2 + q3 + q4 + q5 + q6": "",
 	} {
-		if _, err := attempt(t, cfa.Options{}, text.String(), model); !errors.Is(err, cfa.ErrUnidentified) && (say != "" ||
-			!errors.Is(err, cfa.ErrUnconverged)) || !strings.Contains(err.Error(), say) {
+		if _, err := attempt(t, cfa.Options{}, text.String(), model); !errors.Is(err, cfa.ErrUnidentified) &&
+			(say != "" ||
+				!errors.Is(err, cfa.ErrUnconverged)) || !strings.Contains(err.Error(), say) {
 			t.Errorf("%q: error %v, want %q", model, err, say)
 		}
 	}
@@ -248,7 +254,8 @@ func TestErrors(t *testing.T) {
 		y[5] = y[3] + y[4]
 		doubled.WriteString(written("", y, nil))
 	}
-	if _, err := attempt(t, cfa.Options{}, doubled.String(), model); err == nil || !strings.Contains(err.Error(), "sum of others") {
+	if _, err := attempt(t, cfa.Options{}, doubled.String(), model); err == nil || !strings.Contains(err.Error(),
+		"sum of others") {
 		t.Errorf("an item that is a sum: %v", err)
 	}
 }
@@ -323,7 +330,8 @@ func TestInvarianceOfFewCategories(t *testing.T) {
 				ordered(3, 500, .5, 0, c.cuts...), model)
 			for e, s := range r.Steps[1:] {
 				if s.Difference.DF != c.df[e] {
-					t.Errorf("%d thresholds, step %s: df %d more, want %d", len(c.cuts), s.Model, s.Difference.DF, c.df[e])
+					t.Errorf("%d thresholds, step %s: df %d more, want %d", len(c.cuts), s.Model, s.Difference.DF,
+						c.df[e])
 				}
 			}
 		}

@@ -141,7 +141,8 @@ func (d *normalData) fit(ctx context.Context, equal step) (*fitted, error) {
 // checkDF refuses models with more parameters than moments.
 func (m *model) checkDF(df int) error {
 	if df < 0 {
-		return fmt.Errorf("%w: %d free parameters, but only %d moments of the answers", ErrUnidentified, m.free, m.free+df)
+		return fmt.Errorf("%w: %d free parameters, but only %d moments of the answers", ErrUnidentified, m.free,
+			m.free+df)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@
 //	invariance  the steps, and the tests of their differences
 //	run         a file of answers and a file of the model → the result
 //
-// Nothing here reads or translates lavaan, whose syntax and defaults are taken from its documentation; the tests compare
+// Nothing here reads or translates lavaan, whose syntax and defaults are taken from its documentation; the tests
+// compare
 // with values that it printed.
 package cfa

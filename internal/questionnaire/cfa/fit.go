@@ -191,7 +191,8 @@ const (
 )
 
 // minimize moves θ to the minimum by scoring: Newton's steps with the expectation of the second derivatives, and near
-// the end with these themselves, halved until they lower the function. Parameters are in units in which the information has a diagonal of 1.
+// the end with these themselves, halved until they lower the function. Parameters are in units in which the information
+// has a diagonal of 1.
 func (m *model) minimize(ctx context.Context, o objective, theta []float64) error {
 	length := math.Inf(1)
 	newton := linalg.Newton{

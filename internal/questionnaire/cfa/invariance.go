@@ -43,14 +43,18 @@ func steps(upTo string, ordered bool) ([]string, error) {
 	}
 	at := slices.Index(all, upTo)
 	if at < 0 {
-		return nil, questionnaire.Optionf("invariance %q is not one of %v; thresholds are those of ordered items", upTo, all)
+		return nil, questionnaire.Optionf("invariance %q is not one of %v; thresholds are those of ordered items", upTo,
+			all)
 	}
 	return all[:at+1], nil
 }
 
 // equalities returns what a step makes equal.
 func equalities(name string) step {
-	return step{thresholds: name != Configural, loadings: name == Loadings || name == Intercepts, intercepts: name == Intercepts}
+	return step{
+		thresholds: name != Configural, loadings: name == Loadings || name == Intercepts,
+		intercepts: name == Intercepts,
+	}
 }
 
 // estimator fits the model with some equalities over groups.

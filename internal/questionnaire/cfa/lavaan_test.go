@@ -177,7 +177,8 @@ func TestLavaanInvariance(t *testing.T) {
 				t.Run(s.Model, func(t *testing.T) {
 					compareFit(t, s.Fit, saved.Fit)
 					if d := s.Difference; d != nil {
-						near(t, "the difference of chi-square", float64(d.ChiSquare), saved.Difference.ChiSquare, 1e-3, 1e-3)
+						near(t, "the difference of chi-square", float64(d.ChiSquare), saved.Difference.ChiSquare, 1e-3,
+							1e-3)
 						near(t, "p of the difference", float64(d.P), saved.Difference.P, 1e-2, 1e-4)
 						if d.DF != saved.Difference.DF {
 							t.Errorf("the difference has df %d, lavaan says %d", d.DF, saved.Difference.DF)

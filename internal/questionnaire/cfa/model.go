@@ -233,7 +233,8 @@ type builder struct {
 	same      map[string]string
 }
 
-// add adds a cell. It is free unless value is given; t is the term of the model, if any, which goes before value. shared
+// add adds a cell. It is free unless value is given; t is the term of the model, if any, which goes before value.
+// shared
 // makes it equal in all groups.
 func (b *builder) add(c cell, value *float64, t *term, shared bool) {
 	key := c.lhs + " " + c.op + " " + c.rhs
@@ -385,7 +386,11 @@ func (b *builder) orderedCells(g int) {
 	var units []string // items of one threshold whose scale is the unit of their factor
 	for _, factor := range b.factors {
 		all := b.indicators(factor)
-		if !slices.ContainsFunc(all, func(t *term) bool { i := b.node(t.rhs); return i >= len(b.cuts) || b.cuts[i] > 1 }) {
+		if !slices.ContainsFunc(all, func(t *term) bool {
+			i := b.node(t.rhs)
+			return i >= len(b.cuts) ||
+				b.cuts[i] > 1
+		}) {
 			units = append(units, all[0].rhs)
 		}
 	}

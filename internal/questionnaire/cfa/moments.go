@@ -129,7 +129,8 @@ func (im *implied) unit() {
 	}
 }
 
-// slope is the derivative of Σ and μ with respect to a cell: c·(uvᵀ + vuᵀ) and e·u for the columns u and v of the basis.
+// slope is the derivative of Σ and μ with respect to a cell: c·(uvᵀ + vuᵀ) and e·u for the columns u and v of the
+// basis.
 type slope struct {
 	u, v int
 	c, e float64
@@ -155,7 +156,8 @@ type share struct {
 	times  float64
 }
 
-// turn returns the derivative of a column of the basis with respect to a path or a covariance: with T of nodes, which is
+// turn returns the derivative of a column of the basis with respect to a path or a covariance: with T of nodes, which
+// is
 // I for items,
 //
 //	ΛT of node x by the path to y from k:  column y · T_kx,

@@ -260,7 +260,8 @@ func (r *Result) report(f *fitted) {
 		}
 		p := Parameter{
 			Group: f.groups[c.group], LHS: c.lhs, Op: c.op, RHS: c.rhs, Estimate: c.at(f.theta),
-			SE: questionnaire.Figure(math.NaN()), Standardized: questionnaire.Figure(all[c.group].standardized(c, c.at(f.theta))),
+			SE: questionnaire.Figure(math.NaN()), Standardized: questionnaire.Figure(all[c.group].standardized(c,
+				c.at(f.theta))),
 		}
 		if c.free != fixed {
 			p.SE = questionnaire.Figure(math.Sqrt(f.errors.At(c.free, c.free)))

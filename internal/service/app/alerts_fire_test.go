@@ -186,13 +186,19 @@ func TestAlertsFire(t *testing.T) {
 			}, func(x *trouble) bool { return x.metric("wardcast_ingest_skipped_offsets_total", "retention") > 0 },
 			[]string{"WardcastRecordsLost"},
 		},
-		"damaged store": {func(x *trouble) {
-			write(x.T, filepath.Join(x.config.Models.Store, "champion"), []byte("nowhere\n"))
-		}, func(x *trouble) bool { return x.metric("wardcast_model_refused") == 1 }, []string{"WardcastHistoryDisagrees", "WardcastModelsRefused"}},
-		"swapped champion": {func(x *trouble) {
-			g := storetest.Add(x.T, x.store, generation(x.T, 1)[0])
-			write(x.T, filepath.Join(x.config.Models.Store, "champion"), []byte(g.Name+"\n"))
-		}, func(x *trouble) bool { return x.metric("wardcast_model_history_disagrees") == 1 }, []string{"WardcastHistoryDisagrees", "WardcastModelsRefused"}},
+		"damaged store": {
+			func(x *trouble) {
+				write(x.T, filepath.Join(x.config.Models.Store, "champion"), []byte("nowhere\n"))
+			}, func(x *trouble) bool { return x.metric("wardcast_model_refused") == 1 },
+			[]string{"WardcastHistoryDisagrees", "WardcastModelsRefused"},
+		},
+		"swapped champion": {
+			func(x *trouble) {
+				g := storetest.Add(x.T, x.store, generation(x.T, 1)[0])
+				write(x.T, filepath.Join(x.config.Models.Store, "champion"), []byte(g.Name+"\n"))
+			}, func(x *trouble) bool { return x.metric("wardcast_model_history_disagrees") == 1 },
+			[]string{"WardcastHistoryDisagrees", "WardcastModelsRefused"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -167,7 +167,8 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// past sends the visits of so many days, one an hour. Nine of the admitted went to a ward of too few patients to be named.
+// past sends the visits of so many days, one an hour. Nine of the admitted went to a ward of too few patients to be
+// named.
 func (s *site) past(days int) {
 	s.Helper()
 	var records []*kgo.Record

@@ -209,7 +209,8 @@ func (d *Demand) begun() error {
 	}
 }
 
-// known waits until the past has been read, of which notes tell the patients, and what else is wanted, or returns the error of ctx.
+// known waits until the past has been read, of which notes tell the patients, and what else is wanted, or returns the
+// error of ctx.
 func (d *Demand) known(ctx context.Context, more ...<-chan struct{}) error {
 	for _, done := range append(more, d.predictions.done, d.outcomes.done, d.notes.done, d.looked) {
 		select {

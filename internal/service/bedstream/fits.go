@@ -13,7 +13,8 @@ import (
 	"github.com/wardcast/wardcast/internal/meter"
 )
 
-// fits are the sources of forecasts: the fit of the generation in use, else one to the last weeks' messages, else typical times.
+// fits are the sources of forecasts: the fit of the generation in use, else one to the last weeks' messages, else
+// typical times.
 type fits struct {
 	zone     *time.Location
 	holidays []string

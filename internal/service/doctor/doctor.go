@@ -146,16 +146,18 @@ func (d *doctor) store(ctx context.Context) {
 				"the champion is %.0f days old", age.Hours()/24)
 		}
 	})
-	d.check("signature", "the served generation is signed by a trusted key, or champion says otherwise", func(bad found) {
-		if len(d.Models.TrustedKeys) == 0 {
-			bad(Warn, "sign models (`wardcast models keygen`) and name the key in models.trusted_keys: whoever can write to "+
-				"the store can change what is predicted", "no trusted keys: signatures are not asked for")
-		}
-	})
+	d.check("signature", "the served generation is signed by a trusted key, or champion says otherwise",
+		func(bad found) {
+			if len(d.Models.TrustedKeys) == 0 {
+				bad(Warn, "sign models (`wardcast models keygen`) and name the key in models.trusted_keys: whoever can write to "+
+					"the store can change what is predicted", "no trusted keys: signatures are not asked for")
+			}
+		})
 	d.check("clock", "later than the champion's time", func(bad found) {
 		if age < 0 {
-			bad(Fail, "set the clock of this machine, or of the one that trains", "the champion is from %v, which is later "+
-				"than now", g.CreatedAt.UTC().Format(time.RFC3339))
+			bad(Fail, "set the clock of this machine, or of the one that trains",
+				"the champion is from %v, which is later "+
+					"than now", g.CreatedAt.UTC().Format(time.RFC3339))
 		}
 	})
 }
@@ -225,8 +227,9 @@ const (
 func (d *doctor) machine() {
 	d.check("synchronization of the clock", "the system says that it is synchronized", func(bad found) {
 		if !synchronized() {
-			bad(Warn, "run chrony or another client of NTP on this machine", "the system does not say that its clock is "+
-				"synchronized")
+			bad(Warn, "run chrony or another client of NTP on this machine",
+				"the system does not say that its clock is "+
+					"synchronized")
 		}
 	})
 	folders := []string{os.TempDir()} // of the index of topics

@@ -133,7 +133,8 @@ func TestRun(t *testing.T) {
 		}, "brokers", doctor.Warn, "127.0.0.1:1"},
 		"token for all": {func(t *testing.T, c *config.Config, _ *ingest.Client) {
 			c.HTTP.Tokens = []config.Token{{
-				Name: "a", Role: config.Viewer, TokenFile: file(t, []byte(strings.Repeat("0123456789abcdef", 4)), 0o644),
+				Name: "a", Role: config.Viewer, TokenFile: file(t, []byte(strings.Repeat("0123456789abcdef", 4)),
+					0o644),
 			}}
 		}, "secret files", doctor.Warn, "0644"},
 		"store for all": {func(t *testing.T, c *config.Config, _ *ingest.Client) {
@@ -163,9 +164,11 @@ func TestRun(t *testing.T) {
 				}
 				usual := []string{"champion", "copies", "configuration", "synchronization of the clock"}
 				switch {
-				case strings.HasPrefix(got.Name, c.check) && got.Status == c.status && strings.Contains(got.Detail, c.detail):
+				case strings.HasPrefix(got.Name, c.check) && got.Status == c.status && strings.Contains(got.Detail,
+					c.detail):
 					found = true
-				case got.Status != doctor.OK && !slices.Contains(usual, got.Name) && !strings.HasPrefix(got.Name, "disk"):
+				case got.Status != doctor.OK && !slices.Contains(usual, got.Name) && !strings.HasPrefix(got.Name,
+					"disk"):
 					t.Errorf("also %+v", got)
 				}
 			}

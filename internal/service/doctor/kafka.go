@@ -35,7 +35,10 @@ func (d *doctor) topics() (all []topic) {
 		}
 	}
 	if t := &d.Questionnaires.Topics; len(d.Questionnaires.Models) > 0 {
-		all = append(all, topic{name: t.Responses, read: true, feeds: t.DeadLetters}, topic{name: t.Scores, write: true},
+		all = append(all, topic{name: t.Responses, read: true, feeds: t.DeadLetters}, topic{
+			name:  t.Scores,
+			write: true,
+		},
 			topic{name: t.DeadLetters, write: true})
 	}
 	return all
@@ -125,8 +128,9 @@ func (d *doctor) topic(t *topic, states map[string]*ingest.TopicState) {
 			bad(Warn, set("cleanup.policy=compact"), "topic %s is not compacted: what is said once is lost after %s ms",
 				t.name, retention)
 		case !t.compacted && compacted:
-			bad(Warn, set("cleanup.policy=delete"), "topic %s is compacted: earlier records of a visit are deleted, also "+
-				"before a scorer that was away has read them", t.name)
+			bad(Warn, set("cleanup.policy=delete"),
+				"topic %s is compacted: earlier records of a visit are deleted, also "+
+					"before a scorer that was away has read them", t.name)
 		}
 		if dead := states[t.feeds]; dead != nil && size(dead) > 0 && size(dead) <= limit {
 			bad(Warn, strings.Replace(set("max.message.bytes="+strconv.Itoa(ingest.DeadLetterMaxMessageBytes)), t.name,
@@ -168,7 +172,8 @@ func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all [
 	d.check("authorization", "the user may do all that serve does", func(bad found) {
 		need := func(allowed ingest.Operations, code int, operation, kind, name string) {
 			if !allowed.Has(code) {
-				bad(Fail, fmt.Sprintf("kafka-acls.sh --add --operation %s --%s %s --allow-principal …", operation, kind, name),
+				bad(Fail, fmt.Sprintf("kafka-acls.sh --add --operation %s --%s %s --allow-principal …", operation, kind,
+					name),
 					"the user may not %s %s %s", strings.ToLower(operation), kind, name)
 			}
 		}

@@ -142,7 +142,8 @@ func (a *API) change(do Action) func(*query) http.Handler {
 		}
 		if named := q.PathValue("generation"); named != "" && v.To != "" {
 			return Problem{
-				Status: http.StatusUnprocessableEntity, Code: codeBody, Field: "to", Detail: "the path names the generation",
+				Status: http.StatusUnprocessableEntity, Code: codeBody, Field: "to",
+				Detail: "the path names the generation",
 			}
 		} else if named != "" {
 			v.To = named
@@ -198,8 +199,9 @@ func unchanged(ctx context.Context, log *slog.Logger, err error) *Problem {
 		return conflict("conflict", "somebody else changed what is served; look again")
 	case errors.Is(err, models.ErrDisagree):
 		log.ErrorContext(ctx, "nothing is promoted", "err", err, "request_id", visitOf(ctx).id)
-		return conflict("history_disagrees", "champion and history of the store disagree: somebody changed one of them by "+
-			"hand. `wardcast models verify` says how; naming a generation and a reason repairs it")
+		return conflict("history_disagrees",
+			"champion and history of the store disagree: somebody changed one of them by "+
+				"hand. `wardcast models verify` says how; naming a generation and a reason repairs it")
 	case damaged:
 		log.ErrorContext(ctx, "a generation cannot be served", "err", err, "request_id", visitOf(ctx).id)
 		return conflict("damaged",
