@@ -78,17 +78,14 @@ func (t *Table) settleClasses(columns *Columns) error {
 	if t.Admission, err = columns.admission(t.Classes); err != nil {
 		return err
 	}
-	people := make([]map[string]bool, len(t.Classes))
-	for i := range people {
-		people[i] = map[string]bool{}
-	}
+	people := intake.Tally{}
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		r.Positive = t.Admission[r.Class]
-		people[r.Class][t.person(i)] = true
+		people.Add(t.Classes[r.Class], t.person(i))
 	}
-	for c, name := range t.Classes {
-		if n := len(people[c]); n < minPatients {
+	for _, name := range t.Classes {
+		if n := len(people[name]); n < minPatients {
 			name = strconv.Quote(name)
 			if columns.auto() {
 				name = "a label, which is not shown as it may be a name,"
