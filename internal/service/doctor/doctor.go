@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/wardcast/wardcast/internal/service/app"
@@ -110,7 +109,7 @@ func (d *doctor) store(ctx context.Context) {
 			store = nil
 			return
 		}
-		if mode, ok := readable(place); ok && !blobstore.IsURL(place) {
+		if mode, others, _ := readable(place); others && !blobstore.IsURL(place) {
 			bad(Warn, "chmod o-rwx "+place, "%s has the permissions %04o: others can read it", place, mode)
 		}
 	})
@@ -132,8 +131,8 @@ func (d *doctor) store(ctx context.Context) {
 			}
 		}
 		if err != nil {
-			bad(Fail, "go back with `wardcast models rollback`, or restore the store from its backup; sign what is not signed", "%v",
-				err)
+			bad(Fail, "go back with `wardcast models rollback`, or restore the store from its backup; "+
+				"sign what is not signed", "%v", err)
 		}
 	})
 	if g == nil || g.CreatedAt.IsZero() {
@@ -149,15 +148,15 @@ func (d *doctor) store(ctx context.Context) {
 	d.check("signature", "the served generation is signed by a trusted key, or champion says otherwise",
 		func(bad found) {
 			if len(d.Models.TrustedKeys) == 0 {
-				bad(Warn, "sign models (`wardcast models keygen`) and name the key in models.trusted_keys: whoever can write to "+
-					"the store can change what is predicted", "no trusted keys: signatures are not asked for")
+				bad(Warn, "sign models (`wardcast models keygen`) and name the key in models.trusted_keys: whoever "+
+					"can write to the store can change what is predicted",
+					"no trusted keys: signatures are not asked for")
 			}
 		})
 	d.check("clock", "later than the champion's time", func(bad found) {
 		if age < 0 {
 			bad(Fail, "set the clock of this machine, or of the one that trains",
-				"the champion is from %v, which is later "+
-					"than now", g.CreatedAt.UTC().Format(time.RFC3339))
+				"the champion is from %v, which is later than now", g.CreatedAt.UTC().Format(time.RFC3339))
 		}
 	})
 }
@@ -199,10 +198,11 @@ func (d *doctor) certificates() {
 func (d *doctor) secrets() {
 	d.check("secret files", "only the service can read them", func(bad found) {
 		for _, path := range d.Secrets() {
-			if _, err := os.Stat(path); err != nil {
+			mode, others, err := readable(path)
+			switch {
+			case err != nil:
 				bad(Fail, "make it, and let the service read it", "%v", err)
-			}
-			if mode, ok := readable(path); ok {
+			case others:
 				bad(Warn, "chmod 600 "+path, "%s has the permissions %04o: others can read it", path, mode)
 			}
 		}
@@ -210,12 +210,13 @@ func (d *doctor) secrets() {
 }
 
 // readable reports whether others than the owner and the group can read a file or folder.
-func readable(path string) (mode fs.FileMode, others bool) {
+func readable(path string) (mode fs.FileMode, others bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return 0, false
+		return 0, false, err
 	}
-	return info.Mode().Perm(), info.Mode().Perm()&0o007 != 0
+	mode = info.Mode().Perm()
+	return mode, mode&0o007 != 0, nil
 }
 
 // The free space below which the disk is too full.
@@ -228,12 +229,11 @@ func (d *doctor) machine() {
 	d.check("synchronization of the clock", "the system says that it is synchronized", func(bad found) {
 		if !synchronized() {
 			bad(Warn, "run chrony or another client of NTP on this machine",
-				"the system does not say that its clock is "+
-					"synchronized")
+				"the system does not say that its clock is synchronized")
 		}
 	})
 	folders := []string{os.TempDir()} // of the index of topics
-	if store := d.Models.Store; store != "" && !strings.Contains(store, "://") {
+	if store := d.Models.Store; store != "" && !blobstore.IsURL(store) {
 		folders = append(folders, store)
 	}
 	for _, folder := range folders {

@@ -132,10 +132,8 @@ func TestRun(t *testing.T) {
 			c.Kafka.Brokers = append(c.Kafka.Brokers, "127.0.0.1:1")
 		}, "brokers", doctor.Warn, "127.0.0.1:1"},
 		"token for all": {func(t *testing.T, c *config.Config, _ *ingest.Client) {
-			c.HTTP.Tokens = []config.Token{{
-				Name: "a", Role: config.Viewer, TokenFile: file(t, []byte(strings.Repeat("0123456789abcdef", 4)),
-					0o644),
-			}}
+			token := file(t, []byte(strings.Repeat("0123456789abcdef", 4)), 0o644)
+			c.HTTP.Tokens = []config.Token{{Name: "a", Role: config.Viewer, TokenFile: token}}
 		}, "secret files", doctor.Warn, "0644"},
 		"store for all": {func(t *testing.T, c *config.Config, _ *ingest.Client) {
 			if err := os.Mkdir(filepath.Join(c.Models.Store, "generations"), 0o700); err != nil {
@@ -164,11 +162,11 @@ func TestRun(t *testing.T) {
 				}
 				usual := []string{"champion", "copies", "configuration", "synchronization of the clock"}
 				switch {
-				case strings.HasPrefix(got.Name, c.check) && got.Status == c.status && strings.Contains(got.Detail,
-					c.detail):
+				case strings.HasPrefix(got.Name, c.check) && got.Status == c.status &&
+					strings.Contains(got.Detail, c.detail):
 					found = true
-				case got.Status != doctor.OK && !slices.Contains(usual, got.Name) && !strings.HasPrefix(got.Name,
-					"disk"):
+				case got.Status != doctor.OK && !slices.Contains(usual, got.Name) &&
+					!strings.HasPrefix(got.Name, "disk"):
 					t.Errorf("also %+v", got)
 				}
 			}

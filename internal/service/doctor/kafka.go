@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // topic is what the configuration needs of a KafkaTopic.
@@ -35,10 +36,9 @@ func (d *doctor) topics() (all []topic) {
 		}
 	}
 	if t := &d.Questionnaires.Topics; len(d.Questionnaires.Models) > 0 {
-		all = append(all, topic{name: t.Responses, read: true, feeds: t.DeadLetters}, topic{
-			name:  t.Scores,
-			write: true,
-		},
+		all = append(all,
+			topic{name: t.Responses, read: true, feeds: t.DeadLetters},
+			topic{name: t.Scores, write: true},
 			topic{name: t.DeadLetters, write: true})
 	}
 	return all
@@ -78,10 +78,7 @@ func (d *doctor) streams(ctx context.Context) {
 	}
 	defer client.Close()
 	all := d.topics()
-	var names []string
-	for _, t := range all {
-		names = append(names, t.name)
-	}
+	names := lists.Map(all, func(t topic) string { return t.name })
 	states, err := client.Describe(ctx, names...)
 	if err != nil {
 		d.check("topics", "", func(bad found) {
@@ -119,26 +116,26 @@ func (d *doctor) topic(t *topic, states map[string]*ingest.TopicState) {
 	fine := fmt.Sprintf("partitions %d, %s=%s, %s=%s, %s=%d", s.Partitions, ingest.CleanupPolicy, policy,
 		ingest.Retention, retention, ingest.MaxMessageBytes, limit)
 	d.check("topic "+t.name, fine, func(bad found) {
-		set := func(value string) string {
-			return "kafka-configs.sh --alter --entity-type topics --entity-name " + t.name + " --add-config " + value
+		set := func(name, setting, value string) string {
+			return fmt.Sprintf("kafka-configs.sh --alter --entity-type topics --entity-name %s --add-config %s=%s",
+				name, setting, value)
 		}
 		switch compacted := strings.Contains(policy, "compact"); {
 		case policy == "": // not visible
 		case t.compacted && !compacted:
-			bad(Warn, set("cleanup.policy=compact"), "topic %s is not compacted: what is said once is lost after %s ms",
-				t.name, retention)
+			bad(Warn, set(t.name, ingest.CleanupPolicy, "compact"),
+				"topic %s is not compacted: what is said once is lost after %s ms", t.name, retention)
 		case !t.compacted && compacted:
-			bad(Warn, set("cleanup.policy=delete"),
-				"topic %s is compacted: earlier records of a visit are deleted, also "+
-					"before a scorer that was away has read them", t.name)
+			bad(Warn, set(t.name, ingest.CleanupPolicy, "delete"),
+				"topic %s is compacted: earlier records of a visit are deleted, also before a scorer that was away "+
+					"has read them", t.name)
 		}
 		if dead := states[t.feeds]; dead != nil && size(dead) > 0 && size(dead) <= limit {
-			bad(Warn, strings.Replace(set("max.message.bytes="+strconv.Itoa(ingest.DeadLetterMaxMessageBytes)), t.name,
-				t.feeds, 1), "topic %s takes no larger messages than %s: its largest dead letters lack the message",
-				t.feeds, t.name)
+			bad(Warn, set(t.feeds, ingest.MaxMessageBytes, strconv.Itoa(ingest.DeadLetterMaxMessageBytes)),
+				"topic %s takes no larger messages than %s: its largest dead letters lack the message", t.feeds, t.name)
 		}
 		if ms, err := strconv.ParseInt(retention, 10, 64); err == nil && ms >= 0 && ms < t.keep.Milliseconds() {
-			bad(Warn, set("retention.ms="+strconv.FormatInt(t.keep.Milliseconds(), 10)),
+			bad(Warn, set(t.name, ingest.Retention, strconv.FormatInt(t.keep.Milliseconds(), 10)),
 				"topic %s keeps records for %d days, and retrain.window_days is %.0f: training sees less", t.name,
 				ms/(24*time.Hour).Milliseconds(), t.keep.Hours()/24)
 		}
@@ -172,9 +169,8 @@ func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all [
 	d.check("authorization", "the user may do all that serve does", func(bad found) {
 		need := func(allowed ingest.Operations, code int, operation, kind, name string) {
 			if !allowed.Has(code) {
-				bad(Fail, fmt.Sprintf("kafka-acls.sh --add --operation %s --%s %s --allow-principal …", operation, kind,
-					name),
-					"the user may not %s %s %s", strings.ToLower(operation), kind, name)
+				bad(Fail, fmt.Sprintf("kafka-acls.sh --add --operation %s --%s %s --allow-principal …",
+					operation, kind, name), "the user may not %s %s %s", strings.ToLower(operation), kind, name)
 			}
 		}
 		for _, t := range all {
