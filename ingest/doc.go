@@ -44,9 +44,8 @@
 // is nearly always enough; one that is still refused as too large is written without the message, like that of a record
 // that cannot be read. Create their topic with DeadLetterMaxMessageBytes; Run warns if its limit is not above the
 // input's. If its headers and key alone are refused, its partition is blocked until the limit is raised. An answer that
-// is
-// refused as too large becomes a dead letter with reason scoring_failed and stage produce. A dead letter whose record
-// has no key gets topic/partition/offset as its key.
+// is refused as too large becomes a dead letter with reason scoring_failed and stage produce. A dead letter whose
+// record has no key gets topic/partition/offset as its key.
 //
 // # Errors of brokers
 //

@@ -343,10 +343,9 @@ func (p *partition) flush(produce context.Context) error {
 	return nil
 }
 
-// writeDeadLetters writes the dead letters, without the message if the topic refuses one as too large. If it refuses
-// that
-// too, the partition waits until somebody raises the limit: skipping the letter would lose it, and ending the process
-// would stop all partitions, after a rebalance those of other scorers too.
+// writeDeadLetters writes the dead letters. One that the topic refuses as too large is written without the message. If
+// that is refused too, the partition waits until somebody raises the limit: skipping the letter would lose it, and
+// ending the process would stop all partitions, after a rebalance those of other scorers too.
 func (p *partition) writeDeadLetters(produce context.Context) error {
 	if len(p.batch.letters) == 0 {
 		return nil

@@ -59,9 +59,8 @@ func TestDeadLetterWithoutMessage(t *testing.T) {
 	}
 }
 
-// TestDeadLetterTooLarge: if that is refused too, here because of its key, one partition waits, the others go on in the
-// same generation,
-// and raising the limit sets it free.
+// TestDeadLetterTooLarge: if a dead letter without its message is refused too, here because of its key, one partition
+// waits, the others go on in the same generation, and raising the limit sets it free.
 func TestDeadLetterTooLarge(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

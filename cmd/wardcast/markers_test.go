@@ -124,8 +124,7 @@ func (p *planting) page(base, path string, own ...string) {
 
 // TestMarkers plants names in every field of every input, runs what reads them, and finds none outside the notes' own
 // topic and the fields of their own visits: not in the store, indexes, logs, errors, metrics, links, pages of totals,
-// bed
-// demand, or headers of dead letters.
+// bed demand, or headers of dead letters.
 func TestMarkers(t *testing.T) {
 	t.Parallel()
 	p := &planting{T: t, planted: map[string]string{}, found: map[string]string{}}
@@ -193,9 +192,8 @@ func TestMarkers(t *testing.T) {
 			disposition = "discharged"
 		}
 		return line(fields{
-			"schema_version": "1", "visit_id": v["visit_id"], "disposition": disposition, "ward": v["ward"],
-			"by":         v["by"],
-			"decided_at": decided.Format(time.RFC3339),
+			"schema_version": "1", "visit_id": v["visit_id"], "disposition": disposition,
+			"ward": v["ward"], "by": v["by"], "decided_at": decided.Format(time.RFC3339),
 		})
 	}
 	known := visits[n-1]
@@ -241,20 +239,17 @@ func TestMarkers(t *testing.T) {
 	refused := file("bad.jsonl", strings.Join(bad, "\n"))
 	p.run("", "retrain", "--once", "--notes", refused, "--outcomes", decided, "--model-dir", filepath.Join(dir, "bad"))
 	p.run(strings.Join(bad, "\n"), "predict", "--model-dir", store)
-	p.run("", "bridge", "check", "--message", file("adt.hl7", strings.NewReplacer("Zzname", p.name("name of HL7"),
-		"Zzmrn1",
-		p.name("patient of HL7"), "Zzvisit1", p.name("visit of HL7")).
-		Replace(triageMessage)))
+	message := strings.NewReplacer("Zzname", p.name("name of HL7"), "Zzmrn1", p.name("patient of HL7"),
+		"Zzvisit1", p.name("visit of HL7")).Replace(triageMessage)
+	p.run("", "bridge", "check", "--message", file("adt.hl7", message))
 
 	broker, address := ingesttest.FreeAddress(t), ingesttest.FreeAddress(t)
 	config := file("wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %q}\nhttp: {listen: %q}\n",
-		broker,
-		store, address))
+		broker, store, address))
 	serve := func(more ...string) *running {
 		return launch(t, append([]string{
 			"serve", "--config", config, "--embedded-broker", filepath.Join(dir, "broker"), "--create-topics",
-			"--log-level",
-			"debug",
+			"--log-level", "debug",
 		}, more...)...).ready()
 	}
 	s := serve()
@@ -307,10 +302,11 @@ func TestMarkers(t *testing.T) {
 			p.page(base, strings.Replace(path, label, "no-such-model", 1))
 		}
 		for _, args := range [][]string{
-			{"dlq", "list"}, {"dlq", "show", "0/0"}, {"dlq", "replay", "--all", "--rate", "0"}, {"doctor"}, {
-				"retrain",
-				"--once",
-			},
+			{"dlq", "list"},
+			{"dlq", "show", "0/0"},
+			{"dlq", "replay", "--all", "--rate", "0"},
+			{"doctor"},
+			{"retrain", "--once"},
 		} {
 			p.run("", append(args, "--config", config)...)
 		}
@@ -321,10 +317,9 @@ func TestMarkers(t *testing.T) {
 	}
 	s.stop()
 	p.look("log of serve --show-notes", s.String())
-	for _, args := range [][]string{{"models", "list"}, {"models", "history"}, {"models", "verify"}, {
-		"topics",
-		"list",
-	}} {
+	for _, args := range [][]string{
+		{"models", "list"}, {"models", "history"}, {"models", "verify"}, {"topics", "list"},
+	} {
 		p.run("", append(args, "--model-dir", store)...)
 	}
 	p.files(store)

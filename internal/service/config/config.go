@@ -78,8 +78,7 @@ type SASL struct {
 type Models struct {
 	Store string        `yaml:"store"` // a directory, or a bucket (s3://…, gs://…); "" if no notes are scored
 	Poll  time.Duration `yaml:"poll"`  // how often to look for new champions and models of questionnaires
-	// TrustedKeys are the public keys, as files, of which one must have signed what is served; none serves what is
-	// there.
+	// TrustedKeys are files of public keys. One of them must have signed what is served; none means no check.
 	TrustedKeys []string `yaml:"trusted_keys"`
 	SigningKey  string   `yaml:"signing_key"` // file of the key that signs what is trained, promoted and rolled back to
 }
