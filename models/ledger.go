@@ -3,8 +3,6 @@ package models
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models/signing"
 )
 
@@ -39,10 +38,7 @@ func (h head) statement() []byte {
 	return append([]byte("wardcast history\n"), data...)
 }
 
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
+func digest(data []byte) string { return bundle.FileOf(data).SHA256 }
 
 // ledger is what a store says at one moment of its past and of what is served.
 type ledger struct {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -195,12 +194,15 @@ func TestHeadIsSmall(t *testing.T) {
 	dir := t.TempDir()
 	s := OpenDir(dir)
 	promoteInTurn(t, s, generations(t, s, 3)...)
+	settledHead(t, dir)
+}
+
+// settledHead reports a head that does not allow one state alone, after three lines.
+func settledHead(t *testing.T, dir string) {
+	t.Helper()
 	var h head
-	data, err := os.ReadFile(filepath.Join(dir, headFile))
-	if err == nil {
-		err = json.Unmarshal(data, &h)
-	}
-	if err != nil || h.Lines != 3 || len(h.Champion) != 1 || len(h.History) != 1 {
+	if err := json.Unmarshal(read(t, filepath.Join(dir, headFile)), &h); err != nil || h.Lines != 3 ||
+		len(h.Champion) != 1 || len(h.History) != 1 {
 		t.Errorf("%+v, %v", h, err)
 	}
 }
@@ -234,11 +236,7 @@ func TestAnnouncedByTwo(t *testing.T) {
 		refuse(New(second))
 	}
 	refuse(New(first))
-	var h head
-	if err := json.Unmarshal(read(t, filepath.Join(dir, headFile)), &h); err != nil || h.Lines != 3 ||
-		len(h.Champion) != 1 || len(h.History) != 1 {
-		t.Errorf("%+v, %v", h, err)
-	}
+	settledHead(t, dir)
 	if events, err := s.History(ctx); err != nil || len(events) != 3 {
 		t.Errorf("%d events, %v", len(events), err)
 	}

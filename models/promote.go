@@ -99,8 +99,7 @@ func lost(events []Event) bool {
 
 // isAbsent reports whether there is no champion, rather than a damaged one.
 func isAbsent(err error) bool {
-	_, damaged := errors.AsType[*FileError](err)
-	return errors.Is(err, ErrNotFound) && !damaged
+	return errors.Is(err, ErrNotFound) && !isDamage(err)
 }
 
 // Change asks for another generation to be served, and says on whose behalf.
@@ -256,9 +255,8 @@ func (s *Store) Unchanged(ctx context.Context, from string) error {
 	if g != nil {
 		served = g.Name
 	}
-	_, damaged := errors.AsType[*FileError](err)
 	switch {
-	case err != nil && !damaged && !errors.Is(err, ErrNotFound):
+	case err != nil && !isDamage(err) && !errors.Is(err, ErrNotFound):
 		return err
 	case served != from:
 		return s.conflict(ctx, served)
@@ -321,7 +319,7 @@ func (s *Store) everServed(ctx context.Context) (map[string]bool, error) {
 // file was edited by hand, it is the last recorded one. The error wraps ErrNotFound if there is none.
 func (s *Store) Before(ctx context.Context) (string, error) {
 	now, _, err := s.pointer(ctx)
-	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
+	if err != nil && !isDamage(err) {
 		return "", err
 	}
 	events, err := s.readable(ctx)

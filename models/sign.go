@@ -91,7 +91,7 @@ func (s *Store) trust(ctx context.Context, g *Generation) (by string, err error)
 	return by, nil
 }
 
-// held returns an error if a trusted key signed another manifest.
+// heldTo returns an error if a trusted key signed another manifest.
 func (s *Store) heldTo(file, sum string) error {
 	if want, ok := s.vouched.Load(file); ok && want != sum {
 		return errManifestChanged
@@ -179,8 +179,7 @@ type Signed struct {
 }
 
 // Signers returns who signed each sound generation that somebody did, oldest first. The error joins a *FileError for
-// each that no trusted
-// key signed, if the store has any.
+// each that no trusted key signed, if the store has any.
 func (s *Store) Signers(ctx context.Context) ([]Signed, error) {
 	names, err := s.Generations(ctx)
 	if err != nil {

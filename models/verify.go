@@ -18,7 +18,7 @@ func (s *Store) Verify(ctx context.Context, progress func(done, total int)) ([]*
 	if err != nil {
 		return nil, listing(err)
 	}
-	v := verification{store: s, versions: map[[2]string]bool{}}
+	v := verification{store: s, versions: map[[2]string]bool{}, fits: map[string]bool{}}
 	for _, file := range files {
 		v.file(ctx, file)
 	}
@@ -48,6 +48,7 @@ func (s *Store) Verify(ctx context.Context, progress func(done, total int)) ([]*
 type verification struct {
 	store    *Store
 	versions map[[2]string]bool // model and version; whether it must be whole
+	fits     map[string]bool    // of beds, that were checked
 	damaged  []*FileError
 	err      error // other than damage
 
@@ -75,17 +76,16 @@ func (v *verification) bad(err error) {
 
 // file checks a file outside the versions, or notes the version that it belongs to.
 func (v *verification) file(ctx context.Context, file string) {
-	parts := strings.Split(file, "/")
+	parts, ext := strings.Split(file, "/"), path.Ext(file)
+	name := strings.TrimSuffix(path.Base(file), ext)
 	switch n := len(parts); {
 	case n == 1 && (file == championFile || file == historyFile || file == headFile):
-	case n == 2 && parts[0] == generationsFolder && bundle.ValidVersion(strings.TrimSuffix(parts[1], ".json")) &&
-		path.Ext(parts[1]) == ".json":
+	case n == 2 && parts[0] == generationsFolder && bundle.ValidVersion(name) && ext == ".json":
 		v.generations++
-		g, err := v.store.Generation(ctx, strings.TrimSuffix(parts[1], ".json"))
+		g, err := v.store.Generation(ctx, name)
 		v.bad(err)
 		v.named(ctx, g)
-	case n == 2 && parts[0] == generationsFolder && bundle.ValidVersion(strings.TrimSuffix(parts[1], signatureExt)) &&
-		path.Ext(parts[1]) == signatureExt: // Signers reads it
+	case n == 2 && parts[0] == generationsFolder && bundle.ValidVersion(name) && ext == signatureExt: // Signers reads it
 	case n >= 3 && parts[0] == bedsFolder:
 		v.beds(ctx, parts)
 	case n >= 3 && bundle.ValidModel(parts[0]) && bundle.ValidVersion(parts[1]):
@@ -107,8 +107,7 @@ func (v *verification) named(ctx context.Context, g *Generation) {
 		v.versions[[2]string{model, m.Version}] = true
 	}
 	if g.Beds != "" {
-		_, err := v.store.LoadBeds(ctx, g.Beds)
-		v.bad(err)
+		v.fit(ctx, g.Beds)
 	}
 }
 

@@ -162,7 +162,7 @@ func (s *Store) readManifest(ctx context.Context, b *bundle.Bundle, model string
 	if err != nil {
 		return err
 	}
-	b.SHA256 = bundle.FileOf(data).SHA256
+	b.SHA256 = digest(data)
 	if !bundle.OfVersion(b.Version, b.SHA256) {
 		return errManifestChanged
 	}

@@ -18,8 +18,7 @@ func TestLeftFolders(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	want := map[string]bool{
-		"wardcast-topics-1": false, "wardcast-topics-2": true, "wardcast-topics-3": true,
-		"other-1": true,
+		"wardcast-topics-1": false, "wardcast-topics-2": true, "wardcast-topics-3": true, "other-1": true,
 	}
 	for name := range want {
 		folder := filepath.Join(dir, name)

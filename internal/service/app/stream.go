@@ -210,13 +210,11 @@ func (s *stream) refuse(ctx context.Context, errs []error, before map[string]int
 	s.metrics.refused.Set(refused)
 	now := make(map[string]int)
 	for _, err := range errs {
-		why, inUse := err.Error(), isDamagedInUse(err)
-		if !inUse {
+		why := err.Error()
+		if !isDamagedInUse(err) {
 			s.metrics.reloads.WithLabelValues("failed").Inc()
 		}
-		switch now[why] = before[why] + 1; {
-		case now[why] != 2:
-		default:
+		if now[why] = before[why] + 1; now[why] == 2 {
 			s.log.ErrorContext(ctx, remarkOn(err), "err", err) //nolint:sloglint // one of three constants
 		}
 	}

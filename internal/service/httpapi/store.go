@@ -200,8 +200,8 @@ func unchanged(ctx context.Context, log *slog.Logger, err error) *Problem {
 	case errors.Is(err, models.ErrDisagree):
 		log.ErrorContext(ctx, "nothing is promoted", "err", err, "request_id", visitOf(ctx).id)
 		return conflict("history_disagrees",
-			"champion and history of the store disagree: somebody changed one of them by "+
-				"hand. `wardcast models verify` says how; naming a generation and a reason repairs it")
+			"champion and history of the store disagree: somebody changed one of them by hand. "+
+				"`wardcast models verify` says how; naming a generation and a reason repairs it")
 	case damaged:
 		log.ErrorContext(ctx, "a generation cannot be served", "err", err, "request_id", visitOf(ctx).id)
 		return conflict("damaged",
