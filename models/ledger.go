@@ -283,6 +283,9 @@ func (s *Store) record(ctx context.Context, l *ledger, e Event, change func() er
 	var line, announced []byte
 	var h *head
 	for {
+		if l.history == nil && l.damage != nil { // it cannot be read, so no line can follow
+			return fmt.Errorf("recording the history: %w", l.damage)
+		}
 		whole := wholeLines(l.history)
 		if line != nil && bytes.Contains(whole, line) {
 			break // this write, of which the answer was lost

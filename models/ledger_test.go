@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -157,6 +158,27 @@ func TestHistoryOfAnOlderProgram(t *testing.T) {
 	write(t, filepath.Join(dir, championFile), []byte(g[0]+"\n"))
 	if err := s.Agree(ctx); !isDamage(err) {
 		t.Errorf("swapped: %v", err)
+	}
+}
+
+// TestHistoryTooLarge: a change is refused, also if a person vouches for the history, and not tried again and again.
+func TestHistoryTooLarge(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	s := OpenDir(dir)
+	g := generations(t, s, 2)
+	promoteInTurn(t, s, g[0])
+	before := read(t, filepath.Join(dir, headFile))
+	if err := os.Truncate(filepath.Join(dir, historyFile), historyLimit+1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Promote(ctx, Change{To: g[1], From: g[0], Mend: true}); !isDamage(err) {
+		t.Errorf("got %v", err)
+	}
+	if !bytes.Equal(before, read(t, filepath.Join(dir, headFile))) {
+		t.Error("the change was announced")
 	}
 }
 
