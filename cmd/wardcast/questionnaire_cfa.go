@@ -56,8 +56,7 @@ func cfaGrids(r *cfa.Result) []*cli.Grid {
 		}
 		row := []any{
 			s.Model, cli.Digits(float64(chiSquare), 2), m.DF, pValue(m.P), figure(m.CFI), figure(m.TLI),
-			figure(m.RMSEA),
-			bounds(m.RMSEALow, m.RMSEAHigh), figure(m.SRMR),
+			figure(m.RMSEA), bounds(m.RMSEALow, m.RMSEAHigh), figure(m.SRMR),
 		}
 		if d := s.Difference; d != nil {
 			row = append(row, cli.Digits(float64(d.ChiSquare), 2), d.DF, pValue(d.P), figure(d.CFI))

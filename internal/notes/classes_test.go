@@ -110,9 +110,9 @@ func TestClassErrors(t *testing.T) {
 		},
 		"rare": {
 			three + "x,died\nx,died\n",
-			`FILE, column "label": too few patients of a class: a label, which is not ` +
-				`shown as it may be a name, has 2 and needs 10: leave its rows out and name the other classes, or give them the label of another ` +
-				`class`,
+			`FILE, column "label": too few patients of a class: a label, which is not shown as it may be a name, ` +
+				`has 2 and needs 10: leave its rows out and name the other classes, or give them the label of ` +
+				`another class`,
 			Columns{Classes: auto},
 			ErrRareClass,
 		},
@@ -122,7 +122,8 @@ func TestClassErrors(t *testing.T) {
 		"of one visit": {
 			"visit_id,text,label\n" + strings.Repeat("a,x,home\n", 20) + strings.Repeat(",x,ward\n", 20),
 			`FILE, column "label": too few patients of a class: a label, which is not shown as it may be a name, ` +
-				`has 1 and needs 10: leave its rows out and name the other classes, or give them the label of another class`,
+				`has 1 and needs 10: leave its rows out and name the other classes, or give them the label of ` +
+				`another class`,
 			Columns{Classes: auto},
 			ErrRareClass,
 		},

@@ -176,8 +176,8 @@ func TestRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(&c.want, got, sameValue, cmpopts.IgnoreFields(Table{}, "Ends", "Labels",
-				"people")); d != "" {
+			ignored := cmpopts.IgnoreFields(Table{}, "Ends", "Labels", "people")
+			if d := cmp.Diff(&c.want, got, sameValue, ignored); d != "" {
 				t.Error(d)
 			}
 		})

@@ -56,8 +56,7 @@ func TestSaturateMissing(t *testing.T) {
 	t.Parallel()
 	const n, p = 4000, 4
 	x := correlatedRows(n, p, func(_, j int, row []float64) bool {
-		return j == 3 && row[0] > 3.5 || j == 1 &&
-			row[2] < 2
+		return j == 3 && row[0] > 3.5 || j == 1 && row[2] < 2
 	})
 	patterns := factoranalysis.Patterns(x)
 	got, err := factoranalysis.Saturate(t.Context(), patterns, p)

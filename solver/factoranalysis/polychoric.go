@@ -255,8 +255,8 @@ func legendre(n int) []point {
 	return lists.Make(n, func(i int) point { return point{x[i], weight[i]} })
 }
 
-// BivariateNormal is the standard normal distribution of two variables (A, B) of correlation ρ, −1 ≤ ρ ≤ 1, prepared for many
-// points. Its probabilities are exact to 1e-14.
+// BivariateNormal is the standard normal distribution of two variables (A, B) of correlation ρ, −1 ≤ ρ ≤ 1, prepared
+// for many points. Its probabilities are exact to 1e-14.
 //
 // The method is that of Z. Drezner and G. O. Wesolowsky, "On the computation of the bivariate normal integral", 1990,
 // as A. Genz made it exact to double precision in "Numerical computation of rectangular bivariate and trivariate normal

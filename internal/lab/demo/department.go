@@ -103,8 +103,7 @@ const past = 100 * day
 
 // fitBeds learns times, wards and arrivals from the training visits, evaluates the forecasts of the last weeks like a
 // retraining, adds the fit to the store and returns its version. The generator's arrivals are evenly spaced; here they
-// are made independent
-// of each other, as in reality.
+// are made independent of each other, as in reality.
 func fitBeds(ctx context.Context, g *synth.Generator, trained *train.Trained, store *models.Store,
 ) (version string, err error) {
 	first, _ := time.Parse(time.RFC3339, g.At(0).ArrivedAt) // the generator formatted it

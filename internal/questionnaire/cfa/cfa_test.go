@@ -123,9 +123,8 @@ func TestSyntaxGoverns(t *testing.T) {
 	if d := float64(base.Fit.ChiSquare - units.Fit.ChiSquare); math.Abs(d) > 1e-4 {
 		t.Errorf("the unit of the factors changes chi-square by %v", d)
 	}
-	if a, b := find(t, base, "", "f =~ q2").Standardized, find(t, units, "",
-		"f =~ q2").Standardized; math.Abs(float64(a-b)) >
-		1e-4 {
+	a, b := find(t, base, "", "f =~ q2").Standardized, find(t, units, "", "f =~ q2").Standardized
+	if math.Abs(float64(a-b)) > 1e-4 {
 		t.Errorf("the unit of the factors changes a standardized loading from %v to %v", a, b)
 	}
 	held := run(t, cfa.Options{}, text.String(),
@@ -222,8 +221,8 @@ func TestErrors(t *testing.T) {
 	} {
 		_, err := attempt(t, cfa.Options{}, text.String(), c.model)
 		at, ok := errors.AsType[*table.Error](err)
-		if !ok || at.Line != c.line || !strings.Contains(err.Error(), c.say) || !strings.HasSuffix(at.File,
-			"model.txt") {
+		if !ok || at.Line != c.line || !strings.Contains(err.Error(), c.say) ||
+			!strings.HasSuffix(at.File, "model.txt") {
 			t.Errorf("%q: error %v, want line %d and %q", c.model, err, c.line, c.say)
 		}
 	}
@@ -232,9 +231,9 @@ func TestErrors(t *testing.T) {
 		"f =~ NA*q1 + NA*q2 + NA*q3 + q4":                     "the fit stays the same while these change: f ",
 		"f =~ q1 + q2 + q3\ng =~ q1 + q2 + q3 + q4 + q5 + q6": "",
 	} {
-		if _, err := attempt(t, cfa.Options{}, text.String(), model); !errors.Is(err, cfa.ErrUnidentified) &&
-			(say != "" ||
-				!errors.Is(err, cfa.ErrUnconverged)) || !strings.Contains(err.Error(), say) {
+		_, err := attempt(t, cfa.Options{}, text.String(), model)
+		if !errors.Is(err, cfa.ErrUnidentified) && (say != "" || !errors.Is(err, cfa.ErrUnconverged)) ||
+			!strings.Contains(err.Error(), say) {
 			t.Errorf("%q: error %v, want %q", model, err, say)
 		}
 	}
@@ -254,8 +253,8 @@ func TestErrors(t *testing.T) {
 		y[5] = y[3] + y[4]
 		doubled.WriteString(written("", y, nil))
 	}
-	if _, err := attempt(t, cfa.Options{}, doubled.String(), model); err == nil || !strings.Contains(err.Error(),
-		"sum of others") {
+	if _, err := attempt(t, cfa.Options{}, doubled.String(), model); err == nil ||
+		!strings.Contains(err.Error(), "sum of others") {
 		t.Errorf("an item that is a sum: %v", err)
 	}
 }

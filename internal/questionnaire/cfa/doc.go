@@ -24,6 +24,5 @@
 //	run         a file of answers and a file of the model → the result
 //
 // Nothing here reads or translates lavaan, whose syntax and defaults are taken from its documentation; the tests
-// compare
-// with values that it printed.
+// compare with values that it printed.
 package cfa

@@ -109,8 +109,8 @@ func (o *normal) adder(to *mat.SymDense) func(a, b int, v float64) {
 }
 
 // information adds, for each pair of cells of the same group, the second derivative of the function, or its
-// expectation.
-// If rows and columns are the same list, each pair comes once. own, unless nil, gets that of each row with itself.
+// expectation. If rows and columns are the same list, each pair comes once. own, unless nil, gets that of each row with
+// itself.
 //
 // With P = K⁻¹, W and d of each pattern, and Σ_a, μ_a the derivatives by cell a, the expectation is
 //

@@ -234,8 +234,7 @@ type builder struct {
 }
 
 // add adds a cell. It is free unless value is given; t is the term of the model, if any, which goes before value.
-// shared
-// makes it equal in all groups.
+// shared makes it equal in all groups.
 func (b *builder) add(c cell, value *float64, t *term, shared bool) {
 	key := c.lhs + " " + c.op + " " + c.rhs
 	if !shared {
@@ -388,8 +387,7 @@ func (b *builder) orderedCells(g int) {
 		all := b.indicators(factor)
 		if !slices.ContainsFunc(all, func(t *term) bool {
 			i := b.node(t.rhs)
-			return i >= len(b.cuts) ||
-				b.cuts[i] > 1
+			return i >= len(b.cuts) || b.cuts[i] > 1
 		}) {
 			units = append(units, all[0].rhs)
 		}

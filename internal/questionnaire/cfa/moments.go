@@ -157,8 +157,7 @@ type share struct {
 }
 
 // turn returns the derivative of a column of the basis with respect to a path or a covariance: with T of nodes, which
-// is
-// I for items,
+// is I for items,
 //
 //	ΛT of node x by the path to y from k:  column y · T_kx,
 //	ΛΩ of factor l by the path to y from k:  column y · Ω_kl + column k of ΛΩ · T_ly,

@@ -34,10 +34,9 @@ type orderedMoments struct {
 //	(s_ρ − Σ A_ρτ·(what moves τ))/A_ρρ,  s = ∂ log π,  A_ρρ = Σ s_ρ²/n,  A_ρτ = Σ s_ρ·s_τ/n,
 //
 // π the probability of its cell. The covariances are those of these moves, divisor n − 1, over n: B. O. Muthén, "A
-// general
-// structural equation model with dichotomous, ordered categorical, and continuous latent variable indicators", 1984,
-// section 3, and K. G. Jöreskog, "On the estimation of polychoric correlations and their asymptotic covariance matrix",
-// 1994.
+// general structural equation model with dichotomous, ordered categorical, and continuous latent variable indicators",
+// 1984, section 3, and K. G. Jöreskog, "On the estimation of polychoric correlations and their asymptotic covariance
+// matrix", 1994.
 func newOrderedMoments(ctx context.Context, x *mat.Dense, values [][]float64, threads linalg.Threads,
 ) (*orderedMoments, error) {
 	n, p := x.Dims()
@@ -231,17 +230,15 @@ func (o *Options) categoriesOf(f *frame, groups []string, samples []sample) ([][
 		if len(first) > most {
 			return nil, &table.Error{
 				File: o.Input, Column: item,
-				Err: errors.New("more than 30 different answers, too " +
-					"many for an ordered item"),
+				Err: errors.New("more than 30 different answers, too many for an ordered item"),
 			}
 		}
 		for g := range groups {
 			if !slices.Equal(distinct(g, j), first) {
 				return nil, &table.Error{
 					File: o.Input, Column: item,
-					Err: fmt.Errorf("groups %q and %q gave different "+
-						"answers to this ordered item: a category that one of them lacks has no threshold there; merge it "+
-						"with its neighbour", groups[0], groups[g]),
+					Err: fmt.Errorf("groups %q and %q gave different answers to this ordered item: a category that "+
+						"one of them lacks has no threshold there; merge it with its neighbour", groups[0], groups[g]),
 				}
 			}
 		}

@@ -192,8 +192,7 @@ func (m *orderedMoments) scaled() *mat.Dense {
 
 // scaledTest makes the mean and the variance of a quadratic form in normal variables those of a chi-square. With the
 // traces t₁ = tr(UΓ) and t₂ = tr(UΓUΓ) of the form and a = √(df/t₂), it is a·T + df − a·t₁: T. Asparouhov and B.
-// Muthén,
-// "Simple second order chi-square correction", 2010.
+// Muthén, "Simple second order chi-square correction", 2010.
 func scaledTest(t test, mean, square float64) test {
 	if t.df <= 0 {
 		return t
@@ -215,9 +214,8 @@ type orderedData struct {
 	square float64
 }
 
-func newOrderedData(ctx context.Context, o *Options, f *frame, groups []string, samples []sample) (*orderedData,
-	error,
-) {
+func newOrderedData(ctx context.Context, o *Options, f *frame, groups []string, samples []sample,
+) (*orderedData, error) {
 	values, err := o.categoriesOf(f, groups, samples)
 	if err != nil {
 		return nil, err
@@ -309,9 +307,8 @@ func (d *orderedData) fit(ctx context.Context, equal step) (*fitted, error) {
 	scaled := scaledTest(f.test, mean, square)
 	nan := questionnaire.Figure(math.NaN())
 	f.measures = Measures{
-		ChiSquare: questionnaire.Figure(f.test.chiSquare), DF: df,
-		ChiSquareScaled: questionnaire.Figure(scaled.chiSquare),
-		SRMR:            questionnaire.Figure(d.srmr(all)), LogLikelihood: nan, AIC: nan, BIC: nan,
+		ChiSquare: questionnaire.Figure(f.test.chiSquare), ChiSquareScaled: questionnaire.Figure(scaled.chiSquare),
+		DF: df, SRMR: questionnaire.Figure(d.srmr(all)), LogLikelihood: nan, AIC: nan, BIC: nan,
 	}
 	f.measures.compare(scaled, d.base, d.n-1, len(d.groups))
 	return f, nil

@@ -135,14 +135,14 @@ func (o *Options) choose(f *frame) (names []string, err error) {
 		}
 	}
 	if (o.Estimator == WLSMV) != (len(o.Ordered) > 0) {
-		return nil, questionnaire.Optionf("wlsmv is for ordered items, which --ordered names, and the other estimators " +
-			"are for numbers")
+		return nil, questionnaire.Optionf("wlsmv is for ordered items, which --ordered names, and the other " +
+			"estimators are for numbers")
 	}
 	if len(o.Ordered) > 0 && !slices.Equal(o.Ordered, []string{"all"}) {
 		for _, item := range f.items {
 			if !slices.Contains(o.Ordered, item) {
-				return nil, questionnaire.Optionf("item %q is not among --ordered: all items of a model are ordered, or none",
-					item)
+				return nil, questionnaire.Optionf("item %q is not among --ordered: all items of a model are ordered, "+
+					"or none", item)
 			}
 		}
 	}
@@ -258,10 +258,11 @@ func (r *Result) report(f *fitted) {
 		if f.cuts != nil && c.free == fixed && (c.kind == scale || c.kind == mean && c.i < len(f.items)) {
 			continue // 1 and 0 are what identifies thresholds
 		}
+		v := c.at(f.theta)
 		p := Parameter{
-			Group: f.groups[c.group], LHS: c.lhs, Op: c.op, RHS: c.rhs, Estimate: c.at(f.theta),
-			SE: questionnaire.Figure(math.NaN()), Standardized: questionnaire.Figure(all[c.group].standardized(c,
-				c.at(f.theta))),
+			Group: f.groups[c.group], LHS: c.lhs, Op: c.op, RHS: c.rhs, Estimate: v,
+			SE:           questionnaire.Figure(math.NaN()),
+			Standardized: questionnaire.Figure(all[c.group].standardized(c, v)),
 		}
 		if c.free != fixed {
 			p.SE = questionnaire.Figure(math.Sqrt(f.errors.At(c.free, c.free)))
