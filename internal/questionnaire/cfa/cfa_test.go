@@ -49,6 +49,16 @@ func written(first string, y [6]float64, hide func(j int) bool) string {
 
 const header = "group,q1,q2,q3,q4,q5,q6\n"
 
+// plain returns n rows of planted answers.
+func plain(r *rand.Rand, n int) string {
+	var text strings.Builder
+	text.WriteString(header)
+	for range n {
+		text.WriteString(written("", answer(r, 0, .4), nil))
+	}
+	return text.String()
+}
+
 // run fits a model to a file.
 func run(t *testing.T, o cfa.Options, answers, model string) *cfa.Result {
 	t.Helper()
@@ -111,14 +121,9 @@ func TestMissingByBranching(t *testing.T) {
 // Fixed, equal and freed parameters, and the two ways to give a factor its unit.
 func TestSyntaxGoverns(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(3, 4))
-	var text strings.Builder
-	text.WriteString(header)
-	for range 500 {
-		text.WriteString(written("", answer(r, 0, .4), nil))
-	}
-	base := run(t, cfa.Options{}, text.String(), model)
-	units := run(t, cfa.Options{}, text.String(),
+	text := plain(rand.New(rand.NewPCG(3, 4)), 500)
+	base := run(t, cfa.Options{}, text, model)
+	units := run(t, cfa.Options{}, text,
 		"f =~ NA*q1 + q2 + # a comment\n q3; g =~ NA*q4 + q5\n + q6\nf ~~ 1*f\ng ~~ 1*g ! unit\n")
 	if d := float64(base.Fit.ChiSquare - units.Fit.ChiSquare); math.Abs(d) > 1e-4 {
 		t.Errorf("the unit of the factors changes chi-square by %v", d)
@@ -127,7 +132,7 @@ func TestSyntaxGoverns(t *testing.T) {
 	if math.Abs(float64(a-b)) > 1e-4 {
 		t.Errorf("the unit of the factors changes a standardized loading from %v to %v", a, b)
 	}
-	held := run(t, cfa.Options{}, text.String(),
+	held := run(t, cfa.Options{}, text,
 		"f =~ q1 + a*q2 + b*q3\ng =~ q4 + 0.8*q5 + start(0.5)*q6\na == b\nf ~~ 0*g\nq1 ~~ q4")
 	two, three := find(t, held, "", "f =~ q2"), find(t, held, "", "f =~ q3")
 	if two.Estimate != three.Estimate || two.SE != three.SE || !two.SE.Defined() {
@@ -143,7 +148,7 @@ func TestSyntaxGoverns(t *testing.T) {
 		t.Errorf("%d degrees of freedom, %d before", held.Fit.DF, base.Fit.DF)
 	}
 	index := held.Modifications[0]
-	freed := run(t, cfa.Options{}, text.String(),
+	freed := run(t, cfa.Options{}, text,
 		"f =~ q1 + a*q2 + b*q3\ng =~ q4 + 0.8*q5 + start(0.5)*q6\na == b\nq1 ~~ q4")
 	if fall := float64(held.Fit.ChiSquare - freed.Fit.ChiSquare); index.LHS != "f" || index.RHS != "g" ||
 		math.Abs(index.MI-fall) > .2*fall {
@@ -164,12 +169,11 @@ func TestSecondOrder(t *testing.T) {
 	for range 3000 {
 		top := r.NormFloat64()
 		var cells []string
-		for k := range 3 {
+		for range 3 {
 			f := .8*top + .6*r.NormFloat64()
 			for range 3 {
 				cells = append(cells, strconv.FormatFloat(f*.7+.7*r.NormFloat64(), 'g', 8, 64))
 			}
-			_ = k
 		}
 		text.WriteString(strings.Join(cells, ",") + "\n")
 	}
@@ -191,11 +195,7 @@ func TestSecondOrder(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 8))
-	var text strings.Builder
-	text.WriteString(header)
-	for range 60 {
-		text.WriteString(written("", answer(r, 0, .4), nil))
-	}
+	text := plain(r, 60)
 	for _, c := range []struct {
 		model string
 		line  int
@@ -219,7 +219,7 @@ func TestErrors(t *testing.T) {
 		{"q1 ~~ q2", 1, `"q1" is no item`},
 		{"", 0, "what a factor is measured by"},
 	} {
-		_, err := attempt(t, cfa.Options{}, text.String(), c.model)
+		_, err := attempt(t, cfa.Options{}, text, c.model)
 		at, ok := errors.AsType[*table.Error](err)
 		if !ok || at.Line != c.line || !strings.Contains(err.Error(), c.say) ||
 			!strings.HasSuffix(at.File, "model.txt") {
@@ -231,7 +231,7 @@ func TestErrors(t *testing.T) {
 		"f =~ NA*q1 + NA*q2 + NA*q3 + q4":                     "the fit stays the same while these change: f ",
 		"f =~ q1 + q2 + q3\ng =~ q1 + q2 + q3 + q4 + q5 + q6": "",
 	} {
-		_, err := attempt(t, cfa.Options{}, text.String(), model)
+		_, err := attempt(t, cfa.Options{}, text, model)
 		if !errors.Is(err, cfa.ErrUnidentified) && (say != "" || !errors.Is(err, cfa.ErrUnconverged)) ||
 			!strings.Contains(err.Error(), say) {
 			t.Errorf("%q: error %v, want %q", model, err, say)

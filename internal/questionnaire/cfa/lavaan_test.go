@@ -14,19 +14,23 @@ import (
 
 // saved is a file of what lavaan 0.6-14 printed.
 type saved struct {
-	Model      string             `json:"model"`
-	N          int                `json:"n"`
-	Fit        map[string]float64 `json:"fit"`
-	Parameters []struct {
-		Group, LHS, Op, RHS string
-		Est, SE             float64
-		Std                 *float64 `json:"std.all"`
-	} `json:"parameters"`
+	Model         string             `json:"model"`
+	N             int                `json:"n"`
+	Fit           map[string]float64 `json:"fit"`
+	Parameters    []parameter        `json:"parameters"`
 	Modifications []struct {
 		LHS, Op, RHS string
 		MI, EPC      float64
 	} `json:"modification_indices"`
 }
+
+type parameter struct {
+	Group, LHS, Op, RHS string
+	Est, SE             float64
+	Std                 *float64 `json:"std.all"`
+}
+
+func (p parameter) name() string { return strings.TrimSpace(p.LHS + " " + p.Op + " " + p.RHS) }
 
 // lavaan reads a file of its values; shared is the folder of shared cases.
 func lavaan(t *testing.T, name string, into any) (shared string) {
@@ -43,6 +47,27 @@ func lavaan(t *testing.T, name string, into any) (shared string) {
 		t.Fatal(err)
 	}
 	return shared
+}
+
+// fit fits the model of a case to its file in the shared folder.
+func fit(t *testing.T, o cfa.Options, shared, file, model string) *cfa.Result {
+	t.Helper()
+	o.Input, o.Model = filepath.Join(shared, file), questionnairetest.File(t, "model.txt", model)
+	r, err := cfa.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// compareParameter compares an estimate and, unless it is fixed, its standard error.
+func compareParameter(t *testing.T, r *cfa.Result, p parameter, absolute float64) {
+	t.Helper()
+	q := find(t, r, p.Group, p.name())
+	near(t, p.name(), q.Estimate, p.Est, 1e-4, absolute)
+	if p.SE > 0 {
+		near(t, "the standard error of "+p.name(), float64(q.SE), p.SE, 1e-3, 1e-4)
+	}
 }
 
 // near reports a figure that is further off than relative or absolute.
@@ -97,22 +122,14 @@ func TestLavaan(t *testing.T) {
 			t.Parallel()
 			var want saved
 			shared := lavaan(t, name, &want)
-			c.o.Input, c.o.Model = filepath.Join(shared, c.file), questionnairetest.File(t, "model.txt", want.Model)
-			got, err := cfa.Run(t.Context(), c.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := fit(t, c.o, shared, c.file, want.Model)
 			for _, p := range want.Parameters {
 				if p.Op == "~*~" || p.SE == 0 && p.Op != "=~" {
 					continue
 				}
-				what := strings.TrimSpace(p.LHS + " " + p.Op + " " + p.RHS)
-				q := find(t, got, p.Group, what)
-				near(t, what, q.Estimate, p.Est, 1e-4, 1e-4)
-				if p.SE > 0 {
-					near(t, "the standard error of "+what, float64(q.SE), p.SE, 1e-3, 1e-4)
-				}
-				near(t, "standardized "+what, float64(q.Standardized), *p.Std, 1e-4, 1e-4)
+				compareParameter(t, got, p, 1e-4)
+				standardized := find(t, got, p.Group, p.name()).Standardized
+				near(t, "standardized "+p.name(), float64(standardized), *p.Std, 1e-4, 1e-4)
 			}
 			compareFit(t, got.Fit, want.Fit)
 			if got.N != want.N || !got.Converged {
@@ -163,12 +180,8 @@ func TestLavaanInvariance(t *testing.T) {
 				} `json:"steps"`
 			}
 			shared := lavaan(t, name, &want)
-			c.o.Input, c.o.Model = filepath.Join(shared, c.file), questionnairetest.File(t, "model.txt", want.Model)
 			c.o.Group, c.o.Invariance = want.Group, cfa.Intercepts
-			got, err := cfa.Run(t.Context(), c.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := fit(t, c.o, shared, c.file, want.Model)
 			if len(got.Steps) != len(want.Steps) || got.N != want.N {
 				t.Errorf("%d steps of %d rows, want %d of %d", len(got.Steps), got.N, len(want.Steps), want.N)
 			}
@@ -188,12 +201,7 @@ func TestLavaanInvariance(t *testing.T) {
 			}
 			for _, p := range want.Parameters {
 				if c.o.Ordered == nil && (p.SE > 0 || p.Op == "=~") {
-					what := strings.TrimSpace(p.LHS + " " + p.Op + " " + p.RHS)
-					q := find(t, got, p.Group, what)
-					near(t, what, q.Estimate, p.Est, 1e-4, 2e-4)
-					if p.SE > 0 {
-						near(t, "the standard error of "+what, float64(q.SE), p.SE, 1e-3, 1e-4)
-					}
+					compareParameter(t, got, p, 2e-4)
 				}
 			}
 		})
