@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
@@ -39,11 +40,11 @@ type normalData struct {
 	log, base float64 // log-likelihoods of the saturated model and of the one without common factors
 }
 
-func newNormalData(ctx context.Context, f *frame, groups []string, samples []sample, full bool) (*normalData, error) {
+func newNormalData(ctx context.Context, f *frame, groups []string, samples []*mat.Dense, full bool) (*normalData, error) {
 	d := &normalData{frame: f, groups: groups, full: full}
-	for g, s := range samples {
-		patterns := factoranalysis.Patterns(s.x)
-		n, p := s.x.Dims()
+	for g, x := range samples {
+		patterns := factoranalysis.Patterns(x)
+		n, p := x.Dims()
 		d.n += float64(n)
 		if pairs := factoranalysis.NeverTogether(patterns, p); len(pairs) > 0 {
 			return nil, fmt.Errorf("%w: nobody answered %q together with %q, so that the model has nothing to be compared "+
@@ -64,14 +65,8 @@ func newNormalData(ctx context.Context, f *frame, groups []string, samples []sam
 		d.log += saturated.LogLikelihood
 		alone, means := mat.NewSymDense(p, nil), make([]float64, p)
 		for j := range p {
-			known := slices.DeleteFunc(mat.Col(nil, j, s.x), math.IsNaN)
-			for _, v := range known {
-				means[j] += v / float64(len(known))
-			}
 			var variance float64
-			for _, v := range known {
-				variance += (v - means[j]) * (v - means[j]) / float64(len(known))
-			}
+			means[j], variance = stat.PopMeanVariance(slices.DeleteFunc(mat.Col(nil, j, x), math.IsNaN), nil)
 			alone.SetSym(j, j, variance)
 		}
 		log, _, _, _ := factoranalysis.NormalScore(patterns, means, alone)

@@ -32,18 +32,15 @@ func point(t *testing.T, r *rand.Rand, cuts []int, equal step) (*model, []float6
 			}
 		}
 	}
-	thresholds := make([][]float64, 8)
-	for i := range cuts {
-		for k := range cuts[i] {
-			thresholds[i] = append(thresholds[i], float64(k)-.5)
+	var both [][][]float64
+	if cuts != nil {
+		thresholds := make([][]float64, 8)
+		for i := range cuts {
+			for k := range cuts[i] {
+				thresholds[i] = append(thresholds[i], float64(k)-.5)
+			}
 		}
-	}
-	if cuts == nil {
-		thresholds = nil
-	}
-	both := [][][]float64{thresholds, thresholds}
-	if cuts == nil {
-		both = nil
+		both = [][][]float64{thresholds, thresholds}
 	}
 	theta := m.start([]*mat.SymDense{unit, unit}, [][]float64{make([]float64, 8), make([]float64, 8)}, both)
 	for i := range theta {
@@ -52,7 +49,7 @@ func point(t *testing.T, r *rand.Rand, cuts []int, equal step) (*model, []float6
 	return m, theta
 }
 
-// close reports a derivative that differs from the finite difference.
+// compare reports a derivative that differs from the finite difference.
 func compare(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if math.Abs(got-want) > 1e-4*(1+math.Abs(want)) {
@@ -119,12 +116,7 @@ func TestDerivativesOfOrderedStatistics(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(2, 1))
 	m, theta := point(t, r, []int{2, 2, 3, 2, 1, 2, 2, 4}, step{thresholds: true, loadings: true, intercepts: true})
-	o := &ordered{model: m}
-	for _, c := range m.cells {
-		if c.free != fixed {
-			o.free = append(o.free, c)
-		}
-	}
+	o := &ordered{model: m, free: m.freeCells()}
 	for range 2 {
 		moments := &orderedMoments{}
 		for range len(m.at(theta)[0].expected()) {

@@ -25,17 +25,11 @@ type normal struct {
 	*model
 	patterns [][]factoranalysis.Pattern // of each group
 	observed bool                       // standard errors by the observed information; otherwise by the expected one
-	free     []cell                     // the free cells
+	free     []cell
 }
 
 func newNormal(m *model, patterns [][]factoranalysis.Pattern, observed bool) *normal {
-	o := &normal{model: m, patterns: patterns, observed: observed}
-	for _, c := range m.cells {
-		if c.free != fixed {
-			o.free = append(o.free, c)
-		}
-	}
-	return o
+	return &normal{model: m, patterns: patterns, observed: observed, free: m.freeCells()}
 }
 
 // mu returns the implied means: without means in the model, those of the answers.
@@ -61,39 +55,45 @@ func (o *normal) loss(theta []float64) float64 {
 	return sum
 }
 
-// score returns for each group BᵀGB and Bᵀs, with G and s the derivatives of the log-likelihood by Σ and μ.
-func (o *normal) score(all []implied) (forms, alongs [][]float64) {
+// score is BᵀGB and Bᵀs of a group, with G and s the derivatives of the log-likelihood by Σ and μ.
+type score struct{ form, along []float64 }
+
+// scores returns the score of each group.
+func (o *normal) scores(all []implied) (scores []score) {
 	for g := range all {
 		_, ofMean, ofCov, ok := factoranalysis.NormalScore(o.patterns[g], o.mu(g, &all[g]), all[g].sigma)
 		if !ok {
-			return nil, nil
+			return nil
 		}
 		items := linalg.Indices(all[g].p)
-		forms, alongs = append(forms, all[g].form(items, ofCov)), append(alongs, all[g].along(items, ofMean))
+		scores = append(scores, score{all[g].form(items, ofCov), all[g].along(items, ofMean)})
 	}
-	return forms, alongs
+	return scores
 }
 
 // gradientOf returns the derivatives of the function by these cells.
-func gradientOf(all []implied, forms, alongs [][]float64, cells []cell) []float64 {
+func gradientOf(all []implied, scores []score, cells []cell) []float64 {
 	gradient := make([]float64, len(cells))
 	for e := range cells {
-		im := &all[cells[e].group]
+		im, of := &all[cells[e].group], &scores[cells[e].group]
 		width, s := im.p+2*im.m, im.slope(&cells[e])
-		gradient[e] = -2*s.c*forms[cells[e].group][s.u*width+s.v] - s.e*alongs[cells[e].group][s.u]
+		gradient[e] = -2*s.c*of.form[s.u*width+s.v] - s.e*of.along[s.u]
 	}
 	return gradient
 }
 
 func (o *normal) scoring(theta []float64, observed bool) (gradient []float64, information *mat.SymDense) {
 	all := o.at(theta)
-	forms, alongs := o.score(all)
+	scores := o.scores(all)
 	information = mat.NewSymDense(o.model.free, nil)
 	gradient = make([]float64, o.model.free)
-	for e, v := range gradientOf(all, forms, alongs, o.free) {
+	for e, v := range gradientOf(all, scores, o.free) {
 		gradient[o.free[e].free] += v
 	}
-	o.information(all, o.free, o.free, observed, nil, o.adder(information))
+	if !observed {
+		scores = nil
+	}
+	o.information(all, scores, o.free, o.free, nil, o.adder(information))
 	return gradient, information
 }
 
@@ -108,23 +108,19 @@ func (o *normal) adder(to *mat.SymDense) func(a, b int, v float64) {
 	}
 }
 
-// information adds, for each pair of cells of the same group, the second derivative of the function, or its
-// expectation. If rows and columns are the same list, each pair comes once. own, unless nil, gets that of each row with
-// itself.
+// information adds, for each pair of cells of the same group, the second derivative of the function, or without scores
+// its expectation. If rows and columns are the same list, each pair comes once. own, unless nil, gets that of each row
+// with itself.
 //
 // With P = K⁻¹, W and d of each pattern, and Σ_a, μ_a the derivatives by cell a, the expectation is
 //
 //	Σ N·(tr(PΣ_aPΣ_b)/2 + μ_aᵀPμ_b),
 //
 // and the second derivative adds Σ N·(tr(Σ_aPΣ_bW) + μ_aᵀPΣ_bPd + μ_bᵀPΣ_aPd) − tr(GΣ_ab) − sᵀμ_ab.
-func (o *normal) information(all []implied, rows, columns []cell, observed bool, own []float64,
+func (o *normal) information(all []implied, scores []score, rows, columns []cell, own []float64,
 	add func(a, b int, v float64),
 ) {
 	once := len(rows) > 0 && len(columns) > 0 && &rows[0] == &columns[0]
-	var forms, alongs [][]float64
-	if observed {
-		forms, alongs = o.score(all)
-	}
 	of := func(cells []cell, g int) (at []int, slopes []slope) {
 		for e := range cells {
 			if cells[e].group == g {
@@ -145,7 +141,7 @@ func (o *normal) information(all []implied, rows, columns []cell, observed bool,
 				return
 			}
 			by := products{n: float64(pattern.N), width: im.p + 2*im.m, p: im.form(pattern.Items, l.P)}
-			if observed {
+			if scores != nil {
 				by.w, by.pd = im.form(pattern.Items, l.W), im.along(pattern.Items, l.Pd)
 			}
 			for x, a := range leftSlopes {
@@ -167,13 +163,13 @@ func (o *normal) information(all []implied, rows, columns []cell, observed bool,
 					continue
 				}
 				v := sums[x*len(right)+y]
-				if observed {
-					v -= im.second(&rows[a], &columns[b], forms[g], alongs[g])
+				if scores != nil {
+					v -= im.second(&rows[a], &columns[b], &scores[g])
 				}
 				add(a, b, v)
 			}
-			if own != nil && observed {
-				own[a] -= im.second(&rows[a], &rows[a], forms[g], alongs[g])
+			if own != nil && scores != nil {
+				own[a] -= im.second(&rows[a], &rows[a], &scores[g])
 			}
 		}
 	}
@@ -199,31 +195,35 @@ func (by *products) of(a, b slope) float64 {
 	return by.n * sum
 }
 
-// second returns tr(GΣ_ab) + sᵀμ_ab, for the forms BᵀGB and Bᵀs.
-func (im *implied) second(a, b *cell, form, along []float64) (sum float64) {
+// second returns tr(GΣ_ab) + sᵀμ_ab.
+func (im *implied) second(a, b *cell, of *score) (sum float64) {
 	width, s := im.p+2*im.m, im.slope(a)
 	if s.c != 0 {
 		for _, by := range im.turn(s.u, b) {
-			sum += 2 * s.c * by.times * form[by.column*width+s.v]
+			sum += 2 * s.c * by.times * of.form[by.column*width+s.v]
 		}
 		for _, by := range im.turn(s.v, b) {
-			sum += 2 * s.c * by.times * form[s.u*width+by.column]
+			sum += 2 * s.c * by.times * of.form[s.u*width+by.column]
 		}
 	}
 	if s.e != 0 {
 		for _, by := range im.turn(s.u, b) {
-			sum += s.e * by.times * along[by.column]
+			sum += s.e * by.times * of.along[by.column]
 		}
 	}
-	return sum + im.bend(a, b)*along[s.u]
+	return sum + im.bend(a, b)*of.along[s.u]
 }
 
 func (o *normal) candidates(theta []float64, cells []cell) (gradient []float64, cross *mat.Dense, own []float64) {
 	all := o.at(theta)
-	forms, alongs := o.score(all)
+	scores := o.scores(all)
+	gradient = gradientOf(all, scores, cells)
+	if !o.observed {
+		scores = nil
+	}
 	cross, own = mat.NewDense(len(cells), o.model.free, nil), make([]float64, len(cells))
-	o.information(all, cells, o.free, o.observed, own, func(a, b int, v float64) {
+	o.information(all, scores, cells, o.free, own, func(a, b int, v float64) {
 		cross.Set(a, o.free[b].free, cross.At(a, o.free[b].free)+v)
 	})
-	return gradientOf(all, forms, alongs, cells), cross, own
+	return gradient, cross, own
 }

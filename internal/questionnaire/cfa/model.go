@@ -142,9 +142,7 @@ func (f *frame) node(name string) int {
 
 // given returns the term of a parameter, nil if the model does not name it.
 func (f *frame) given(op, lhs, rhs string) *term {
-	at := slices.IndexFunc(f.terms, func(t term) bool {
-		return t.op == op && (t.lhs == lhs && t.rhs == rhs || op == opCovariance && t.lhs == rhs && t.rhs == lhs)
-	})
+	at := slices.IndexFunc(f.terms, func(t term) bool { return t.is(op, lhs, rhs) })
 	if at < 0 {
 		return nil
 	}
@@ -186,13 +184,23 @@ type model struct {
 	means  bool  // means are part of the model
 }
 
+// freeCells returns the cells that are not fixed.
+func (m *model) freeCells() (free []cell) {
+	for _, c := range m.cells {
+		if c.free != fixed {
+			free = append(free, c)
+		}
+	}
+	return free
+}
+
 // newModel returns the cells of a frame in these groups, with lavaan's defaults: the first loading of a factor is 1,
 // residual variances and the variances and covariances of factors that load on no other are free, and the residual
 // variance of the only item of a factor is 0. Means begin with free intercepts and factors of mean 0; where intercepts
 // are equal, the factor means of the groups after the first are free. Ordered answers: see orderedCells.
 func (f *frame) newModel(groups []string, cuts []int, means bool, equal step) (*model, error) {
 	m := &model{frame: f, groups: groups, cuts: cuts, means: means}
-	b := &builder{model: m, equal: equal, keys: map[string]int{}, fixedKeys: map[string]float64{}, same: f.merged()}
+	b := &builder{model: m, equal: equal, fixedKeys: map[string]float64{}, same: f.merged()}
 	for g := range groups {
 		if err := b.group(g); err != nil {
 			return nil, err
@@ -228,7 +236,6 @@ type builder struct {
 	*model
 	equal     step
 	names     []string // the key of each cell
-	keys      map[string]int
 	fixedKeys map[string]float64
 	same      map[string]string
 }
@@ -251,7 +258,7 @@ func (b *builder) add(c cell, value *float64, t *term, shared bool) {
 		switch {
 		case t.fixed != nil:
 			c.candidate, value = c.kind != path || *t.fixed != 1, t.fixed
-		case t.free || value == nil:
+		case t.free:
 			value = nil
 		}
 	}
@@ -267,6 +274,7 @@ func (b *builder) add(c cell, value *float64, t *term, shared bool) {
 
 // number numbers the free parameters: a cell that is equal to a fixed one is fixed too.
 func (b *builder) number() {
+	places := map[string]int{}
 	for e := range b.cells {
 		c, key := &b.cells[e], b.names[e]
 		if v, is := b.fixedKeys[key]; is {
@@ -275,10 +283,10 @@ func (b *builder) number() {
 		if c.free == fixed {
 			continue
 		}
-		at, known := b.keys[key]
+		at, known := places[key]
 		if !known {
 			at = b.free
-			b.keys[key] = at
+			places[key] = at
 			b.free++
 		}
 		c.free = at

@@ -21,7 +21,7 @@ type implied struct {
 	mu    []float64
 }
 
-// value returns the value of a cell at the free parameters θ.
+// at returns the value of a cell at the free parameters θ.
 func (c *cell) at(theta []float64) float64 {
 	if c.free == fixed {
 		return c.value

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
@@ -63,7 +64,7 @@ func newOrderedMoments(ctx context.Context, x *mat.Dense, values [][]float64, th
 	moves := mat.NewDense(n, len(o.statistics), nil)
 	for j := range items {
 		for k, share := range items[j].shares {
-			density := math.Exp(-items[j].thresholds[k]*items[j].thresholds[k]/2) / math.Sqrt(2*math.Pi)
+			density := distuv.UnitNormal.Prob(items[j].thresholds[k])
 			for i, code := range items[j].codes {
 				v := -share
 				if code <= k {
@@ -125,7 +126,6 @@ func moveCorrelation(moves *mat.Dense, column int, a, b *orderedItem, rho float6
 		counts[code*width+b.codes[i]]++
 	}
 	probabilities, scores := cells(a, b, rho)
-	score := func(row, c int) float64 { return scores[row*width+c] }
 	var own float64
 	for e, s := range scores {
 		own += counts[e] / n * s * s
@@ -135,12 +135,11 @@ func moveCorrelation(moves *mat.Dense, column int, a, b *orderedItem, rho float6
 	cross := func(of, other *orderedItem, at func(k, c int) int) []float64 {
 		slopes := make([]float64, len(of.thresholds))
 		for k, t := range of.thresholds {
-			below := 0.0
-			density := math.Exp(-t*t/2) / math.Sqrt(2*math.Pi)
+			below, density := 0.0, distuv.UnitNormal.Prob(t)
 			for c := range len(other.shares) + 1 {
 				up := 1.0
 				if c < len(other.shares) {
-					up = math.Erfc(-(other.thresholds[c]-rho*t)/(spread*math.Sqrt2)) / 2
+					up = distuv.UnitNormal.CDF((other.thresholds[c] - rho*t) / spread)
 				}
 				d := density * (up - below)
 				below = up
@@ -153,8 +152,8 @@ func moveCorrelation(moves *mat.Dense, column int, a, b *orderedItem, rho float6
 	}
 	ofA := cross(a, b, func(k, c int) int { return k*width + c })
 	ofB := cross(b, a, func(k, c int) int { return c*width + k })
-	for i := range a.codes {
-		v, row := score(a.codes[i], b.codes[i]), moves.RawRowView(i)
+	for i, code := range a.codes {
+		v, row := scores[code*width+b.codes[i]], moves.RawRowView(i)
 		for k, s := range ofA {
 			v -= s * row[a.first+k]
 		}
@@ -217,9 +216,9 @@ func cells(a, b *orderedItem, rho float64) (probabilities, scores []float64) {
 
 // categoriesOf returns the different answers to each item over all groups, ascending. An item must have the same ones
 // in all groups. The error is a *table.Error.
-func (o *Options) categoriesOf(f *frame, groups []string, samples []sample) ([][]float64, error) {
+func (o *Options) categoriesOf(f *frame, groups []string, samples []*mat.Dense) ([][]float64, error) {
 	distinct := func(g, j int) []float64 {
-		values := mat.Col(nil, j, samples[g].x)
+		values := mat.Col(nil, j, samples[g])
 		slices.Sort(values)
 		return slices.Compact(values)
 	}

@@ -214,7 +214,7 @@ type orderedData struct {
 	square float64
 }
 
-func newOrderedData(ctx context.Context, o *Options, f *frame, groups []string, samples []sample,
+func newOrderedData(ctx context.Context, o *Options, f *frame, groups []string, samples []*mat.Dense,
 ) (*orderedData, error) {
 	values, err := o.categoriesOf(f, groups, samples)
 	if err != nil {
@@ -225,8 +225,8 @@ func newOrderedData(ctx context.Context, o *Options, f *frame, groups []string, 
 		d.cuts = append(d.cuts, len(v)-1)
 	}
 	var chiSquare, mean, square float64
-	for g, s := range samples {
-		m, err := newOrderedMoments(ctx, s.x, values, linalg.Threads(o.Threads))
+	for g, x := range samples {
+		m, err := newOrderedMoments(ctx, x, values, linalg.Threads(o.Threads))
 		if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
 			err = &table.Error{File: o.Input, Column: f.items[at.Item], Err: errors.New(at.Reason)}
 		}
@@ -256,16 +256,11 @@ func (d *orderedData) fit(ctx context.Context, equal step) (*fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &ordered{model: m, moments: d.moments}
+	o := &ordered{model: m, moments: d.moments, free: m.freeCells()}
 	var correlations []*mat.SymDense
 	var thresholds [][][]float64
 	for _, moments := range d.moments {
 		correlations, thresholds = append(correlations, moments.r), append(thresholds, moments.thresholds)
-	}
-	for _, c := range m.cells {
-		if c.free != fixed {
-			o.free = append(o.free, c)
-		}
 	}
 	df := o.total() - m.free
 	if err := m.checkDF(df); err != nil {
@@ -287,7 +282,7 @@ func (d *orderedData) fit(ctx context.Context, equal step) (*fitted, error) {
 	j := o.byFree(all)
 	f.jacobian, f.axes = j, axes(j, f.bread)
 	// Standard errors: E·JᵀΓJ·E.
-	var along, meat, half, whole mat.Dense
+	var along, meat, half mat.Dense
 	along.Mul(j, f.bread)
 	moved := o.correlations(&along)
 	meat.Mul(along.T(), moved)
@@ -301,8 +296,7 @@ func (d *orderedData) fit(ctx context.Context, equal step) (*fitted, error) {
 	turned := o.correlations(f.axes)
 	half.Mul(f.axes.T(), turned)
 	mean := float64(o.total()) - mat.Trace(&half)
-	whole.CloneFrom(&half)
-	square := d.square - 2*math.Pow(mat.Norm(turned, 2), 2) + math.Pow(mat.Norm(&whole, 2), 2)
+	square := d.square - 2*math.Pow(mat.Norm(turned, 2), 2) + math.Pow(mat.Norm(&half, 2), 2)
 	f.test = test{2 * o.loss(f.theta), df}
 	scaled := scaledTest(f.test, mean, square)
 	nan := questionnaire.Figure(math.NaN())

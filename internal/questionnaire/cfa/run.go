@@ -76,11 +76,6 @@ type Result struct {
 	Warnings      []string       `json:"warnings"`
 }
 
-// sample is the answers of a group.
-type sample struct {
-	x *mat.Dense // n×p
-}
-
 // Run reads answers and a model, and fits it. An error about a file is a *table.Error. ErrUnidentified and
 // ErrUnconverged come with what can be said about the reason.
 func Run(ctx context.Context, o Options) (*Result, error) {
@@ -101,8 +96,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range samples {
-		n, _ := s.x.Dims()
+	for _, x := range samples {
+		n, _ := x.Dims()
 		r.N += n
 	}
 	var data estimator
@@ -155,9 +150,9 @@ func (o *Options) choose(f *frame) (names []string, err error) {
 	return steps(o.Invariance, o.Estimator == WLSMV)
 }
 
-// read returns the groups in the order in which they appear, and their answers. Rows without a group are left out, and
+// read returns the groups in the order in which they appear, and their answers, n×p. Rows without a group are left out, and
 // with ML and WLSMV those with a missing answer too.
-func (o *Options) read(f *frame, r *Result) (groups []string, samples []sample, err error) {
+func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Dense, err error) {
 	columns := answers.SheetColumns{Numbers: f.items, Missing: o.Missing}
 	if o.Group != "" {
 		columns.Levels = []string{o.Group}
@@ -225,7 +220,7 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []sample, 
 		if err := o.check(f, group, x); err != nil {
 			return nil, nil, err
 		}
-		samples = append(samples, sample{x})
+		samples = append(samples, x)
 	}
 	return groups, samples, nil
 }

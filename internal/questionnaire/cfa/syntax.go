@@ -30,6 +30,11 @@ type term struct {
 	label        string // equal labels are equal parameters
 }
 
+// is reports whether the term names this parameter: a covariance either way round.
+func (t *term) is(op, lhs, rhs string) bool {
+	return t.op == op && (t.lhs == lhs && t.rhs == rhs || op == opCovariance && t.lhs == rhs && t.rhs == lhs)
+}
+
 var (
 	// operators are all of lavaan's, so that those of other models are named in the error; longer ones first.
 	operators = regexp.MustCompile(`=~|~\*~|~~|:=|==|<~|~|\||<|>`)
@@ -82,10 +87,7 @@ func parse(file, text string) ([]term, error) {
 			return nil, &table.Error{File: file, Line: s.line, Err: err}
 		}
 		for _, t := range terms {
-			same := func(o term) bool {
-				return o.op == t.op && o.op != opEqual && (o.lhs == t.lhs && o.rhs == t.rhs ||
-					o.op == opCovariance && o.lhs == t.rhs && o.rhs == t.lhs)
-			}
+			same := func(o term) bool { return o.op != opEqual && o.is(t.op, t.lhs, t.rhs) }
 			if first := slices.IndexFunc(all, same); first >= 0 {
 				return nil, &table.Error{File: file, Line: t.line, Err: fmt.Errorf("%s %s %s stands on line %d too",
 					t.lhs, t.op, t.rhs, all[first].line)}
