@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	_ "time/tzdata" // for containers without time zone files
 
 	"github.com/segmentio/kafka-go/compress"
@@ -75,8 +74,6 @@ func main() { os.Exit(cli.Main(run)) }
 
 func run(ctx context.Context, process *cli.Process) int {
 	if process.Own {
-		// Others do not read what is written: answers, models and the broker's data hold what patients said.
-		syscall.Umask(0o077)
 		// kafka-go keeps its codecs in global variables. Its default level of snappy takes about twice as long.
 		compress.SnappyCodec.Compression = snappy.FasterCompression
 	}

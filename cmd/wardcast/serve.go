@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -68,6 +69,9 @@ type brokerCmd struct {
 func (c *brokerCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err := app.CheckListen(c.Insecure, c.Listen); err != nil {
 		return err
+	}
+	if d.Own {
+		syscall.Umask(0o077) // the library opens its files to everybody, and they hold what patients said
 	}
 	b, err := embedded.Start(embedded.Config{Dir: c.Dir, Listen: c.Listen, Sync: c.Sync, Logger: d.Log})
 	if err != nil {
