@@ -6,7 +6,7 @@
 # OUT, a new folder, gets an archive for each system (binary, licences of all that is linked, manual pages, example
 # configuration), the image for linux/amd64 and linux/arm64, a bill of materials (CycloneDX) for each, SHA256SUMS, and
 # with KEY, an ed25519 key in PEM, its signature. docs/deploy.md says how to check and load them. It needs Go, GNU tar,
-# git, openssl and curl.
+# git and openssl.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -29,9 +29,10 @@ tmp=$(mktemp -d)
 registry=
 trap '[ -z "$registry" ] || kill "$registry"; rm -rf "$tmp"' EXIT
 
+export GOFLAGS='' CGO_ENABLED=0 GOAMD64=v1
 tools=$tmp/tools
-GOFLAGS='' GOBIN=$tools go install "github.com/google/go-containerregistry/cmd/crane@v$crane_version"
-GOFLAGS='' GOBIN=$tools go install "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v$cyclonedx_version"
+GOBIN=$tools go install "github.com/google/go-containerregistry/cmd/crane@v$crane_version"
+GOBIN=$tools go install "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v$cyclonedx_version"
 
 # pack writes the files of a folder, by name, as of the commit and of root.
 pack() { # FOLDER ARCHIVE
@@ -55,11 +56,6 @@ notices() {
   cat "$(go env GOROOT)/LICENSE"
 }
 
-build() { # OS ARCHITECTURE BINARY
-  CGO_ENABLED=0 GOOS=$1 GOARCH=$2 GOAMD64=v1 GOFLAGS='' go build -trimpath -buildvcs=false \
-    -ldflags "-s -w -buildid= -X main.tag=$tag -X main.commit=$commit" -o "$3" ./cmd/wardcast
-}
-
 mkdir -p "$tmp/common/man"
 notices >"$tmp/common/THIRD-PARTY-NOTICES"
 cp LICENSE README.md CHANGELOG.md SECURITY.md deploy/wardcast.yaml "$tmp/common"
@@ -75,9 +71,10 @@ for target in linux/amd64 linux/arm64 darwin/arm64; do
   folder=$tmp/$name
   mkdir "$folder"
   cp -r "$tmp/common" "$folder/$name"
-  build "$os" "$arch" "$folder/$name/wardcast"
+  GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=false \
+    -ldflags "-s -w -buildid= -X main.tag=$tag -X main.commit=$commit" -o "$folder/$name/wardcast" ./cmd/wardcast
   pack "$folder" "$out/$name.tar.gz"
-  CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS='' "$tools/cyclonedx-gomod" app -json -licenses -noserial -notimestamp \
+  GOOS=$os GOARCH=$arch "$tools/cyclonedx-gomod" app -json -licenses -noserial -notimestamp \
     -main cmd/wardcast -output "$out/$name.cdx.json" .
   [ "$os" = linux ] || continue
   # An image of nothing but the binary, certificates, the user and the licences.
