@@ -134,14 +134,12 @@ func (m *manual) text(s string) {
 	flush()
 }
 
-// literal writes a line that is no macro.
+// literal writes a line as it is, also one that begins as a macro does.
 func (m *manual) literal(line string) {
 	if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
-		line = `\&` + line
+		m.WriteString(`\&`)
 	}
 	m.WriteString(escaped(line) + "\n")
 }
 
-func escaped(s string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\e`), `\e&`, `\&`)
-}
+func escaped(s string) string { return strings.ReplaceAll(s, `\`, `\e`) }
