@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks what build.sh makes: two builds from two folders and homes are the same bytes, the signature holds, the bill of
-# materials has every module, mandoc finds no fault in the pages, and the image starts as its user on a read-only root.
+# Checks what build.sh makes: two builds from two folders, homes and users are the same bytes, the signature holds, the
+# bill of materials has every module, mandoc finds no fault in the pages, and the image starts as its user on a read-only root.
 #
 #   deploy/release/check.sh FOLDER      a folder for all that it makes; it needs root, mandoc, and what build.sh needs
 set -euo pipefail
@@ -9,13 +9,26 @@ tmp=$(mkdir -p "$1" && cd "$1" && pwd)
 
 openssl genpkey -algorithm ed25519 -out "$tmp/key.pem"
 openssl pkey -in "$tmp/key.pem" -pubout -out "$tmp/key.pub"
-caches=(GOMODCACHE="$(go env GOMODCACHE)" GOCACHE="$(go env GOCACHE)")
+# The other user has caches of its own, made of hard links, so that nothing is fetched or compiled twice. It may read what
+# root may, such as the key, and writes nowhere else.
+other=65534
+caches=$tmp/caches
+mkdir "$caches"
+for cache in GOMODCACHE GOCACHE; do
+  cp -al "$(go env $cache)" "$caches/$cache" 2>/dev/null || { rm -rf "${caches:?}/$cache"; cp -r "$(go env $cache)" "$caches/$cache"; }
+done
+find "$caches" -type d -exec chmod u+w {} + -exec chown "$other" {} +
 for folder in a elsewhere/and/deeper/b; do
   mkdir -p "$tmp/$folder/home"
   git clone -q "$top" "$tmp/$folder/source"
   git -C "$tmp/$folder/source" -c user.name=check -c user.email=check@example.invalid tag -a v0.0.1-check -m 'A check of releases'
-  env "${caches[@]}" HOME="$tmp/$folder/home" bash "$tmp/$folder/source/deploy/release/build.sh" "$tmp/$folder/out" "$tmp/key.pem" \
-    >"$tmp/$folder/log" 2>&1 || { cat "$tmp/$folder/log"; exit 1; }
+  as=(env GOMODCACHE="$(go env GOMODCACHE)" GOCACHE="$(go env GOCACHE)" HOME="$tmp/$folder/home")
+  if [ $folder != a ]; then
+    chown -R "$other" "$tmp/$folder"
+    as=(setpriv --reuid "$other" --clear-groups --inh-caps +dac_read_search --ambient-caps +dac_read_search env GOMODCACHE="$caches/GOMODCACHE" GOCACHE="$caches/GOCACHE" HOME="$tmp/$folder/home")
+  fi
+  "${as[@]}" bash "$tmp/$folder/source/deploy/release/build.sh" "$tmp/$folder/out" "$tmp/key.pem" >"$tmp/$folder/log" 2>&1 ||
+    { cat "$tmp/$folder/log"; exit 1; }
 done
 out=$tmp/a/out
 cmp "$out/SHA256SUMS" "$tmp/elsewhere/and/deeper/b/out/SHA256SUMS"
