@@ -31,8 +31,9 @@ trap '[ -z "$registry" ] || kill "$registry"; rm -rf "$tmp"' EXIT
 
 export GOFLAGS='' CGO_ENABLED=0 GOAMD64=v1
 tools=$tmp/tools
-GOBIN=$tools go install "github.com/google/go-containerregistry/cmd/crane@v$crane_version"
-GOBIN=$tools go install "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v$cyclonedx_version"
+# A bill of materials holds the hash of the tool that wrote it, so that the tools too are the same bytes everywhere.
+GOBIN=$tools go install -trimpath -ldflags=-buildid= "github.com/google/go-containerregistry/cmd/crane@v$crane_version"
+GOBIN=$tools go install -trimpath -ldflags=-buildid= "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v$cyclonedx_version"
 
 # pack writes the files of a folder, by name, as of the commit and of root.
 pack() { # FOLDER ARCHIVE

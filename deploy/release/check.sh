@@ -9,26 +9,30 @@ tmp=$(mkdir -p "$1" && cd "$1" && pwd)
 
 openssl genpkey -algorithm ed25519 -out "$tmp/key.pem"
 openssl pkey -in "$tmp/key.pem" -pubout -out "$tmp/key.pub"
-# The other user has caches of its own, made of hard links, so that nothing is fetched or compiled twice. It may read what
-# root may, such as the key, and writes nowhere else.
+# as_other runs a command as another user, with caches of its own that are hard links, so that nothing is fetched or compiled
+# twice. It may read what root may, such as the key.
 other=65534
-caches=$tmp/caches
-mkdir "$caches"
-for cache in GOMODCACHE GOCACHE; do
-  cp -al "$(go env $cache)" "$caches/$cache" 2>/dev/null || { rm -rf "${caches:?}/$cache"; cp -r "$(go env $cache)" "$caches/$cache"; }
-done
-find "$caches" -type d -exec chmod u+w {} + -exec chown "$other" {} +
-for folder in a elsewhere/and/deeper/b; do
-  mkdir -p "$tmp/$folder/home"
-  git clone -q "$top" "$tmp/$folder/source"
-  git -C "$tmp/$folder/source" -c user.name=check -c user.email=check@example.invalid tag -a v0.0.1-check -m 'A check of releases'
-  as=(env GOMODCACHE="$(go env GOMODCACHE)" GOCACHE="$(go env GOCACHE)" HOME="$tmp/$folder/home")
-  if [ $folder != a ]; then
-    chown -R "$other" "$tmp/$folder"
-    as=(setpriv --reuid "$other" --clear-groups --inh-caps +dac_read_search --ambient-caps +dac_read_search env GOMODCACHE="$caches/GOMODCACHE" GOCACHE="$caches/GOCACHE" HOME="$tmp/$folder/home")
-  fi
-  "${as[@]}" bash "$tmp/$folder/source/deploy/release/build.sh" "$tmp/$folder/out" "$tmp/key.pem" >"$tmp/$folder/log" 2>&1 ||
-    { cat "$tmp/$folder/log"; exit 1; }
+as_other() { # FOLDER COMMAND...
+  local folder=$1 cache
+  shift
+  for cache in GOMODCACHE GOCACHE; do
+    cp -al "$(go env $cache)" "$folder/$cache" 2>/dev/null || { rm -rf "${folder:?}/$cache"; cp -r "$(go env $cache)" "$folder/$cache"; }
+    find "$folder/$cache" -type d -exec chmod u+w {} + -exec chown "$other" {} +
+  done
+  chown -R "$other" "$folder/source" "$folder/home"
+  chown "$other" "$folder"
+  setpriv --reuid "$other" --clear-groups --inh-caps +dac_read_search --ambient-caps +dac_read_search \
+    env GOMODCACHE="$folder/GOMODCACHE" GOCACHE="$folder/GOCACHE" "$@"
+}
+as_root() { shift && env GOMODCACHE="$(go env GOMODCACHE)" GOCACHE="$(go env GOCACHE)" "$@"; }
+for build in 'as_root a' 'as_other elsewhere/and/deeper/b'; do
+  read -r as folder <<<"$build"
+  folder=$tmp/$folder
+  mkdir -p "$folder/home"
+  git clone -q "$top" "$folder/source"
+  git -C "$folder/source" -c user.name=check -c user.email=check@example.invalid tag -a v0.0.1-check -m 'A check of releases'
+  "$as" "$folder" HOME="$folder/home" bash "$folder/source/deploy/release/build.sh" "$folder/out" "$tmp/key.pem" \
+    >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
 done
 out=$tmp/a/out
 cmp "$out/SHA256SUMS" "$tmp/elsewhere/and/deeper/b/out/SHA256SUMS"
