@@ -7,6 +7,7 @@ set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 tmp=$(mkdir -p "$1" && cd "$1" && pwd)
 
+command -v mandoc >/dev/null || { echo 'release: mandoc is missing' >&2; exit 1; }
 openssl genpkey -algorithm ed25519 -out "$tmp/key.pem"
 openssl pkey -in "$tmp/key.pem" -pubout -out "$tmp/key.pub"
 # as_other runs a command as another user, with caches of its own that are hard links, so that nothing is fetched or compiled
