@@ -45,10 +45,10 @@ type questionnaireCmd struct {
 type answerFlags struct {
 	Input          string   `arg:"" help:"Answers, a row for each participant, with a header: ${formats}." type:"existingfile" name:"file"`
 	Items          []string `help:"Item columns: patterns with * and ?, for example 'q*'. A leading ! excludes: 'q*,!q7'. If every pattern begins with !, they exclude from the codebook's items (default: the items of the codebook)." placeholder:"PATTERN"`
-	ID             string   `name:"id" help:"Column of the participants' ids (default: id or participant_id, in capitals or not; without such a column, participants are numbered by row and cannot be used by meta)." placeholder:"NAME"`
+	ID             string   `name:"id" help:"Column of the participants' ids (default: id, participant_id, record_id or ResponseId, in capitals or not; without such a column, participants are numbered by row and cannot be used by meta)." placeholder:"NAME"`
 	Confounds      []string `help:"Columns of known variables that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 sets the range." placeholder:"LIST"`
 	MissingCode    codes    `help:"Code of a missing entry, in addition to an empty cell, NA, NaN and a dot." placeholder:"CODE"`
-	Range          string   `help:"Lowest and highest possible answer, as in 0:4 (default: from the codebook, otherwise from the file)." placeholder:"LOW:HIGH"`
+	Range          string   `help:"Lowest and highest possible answer, as in 0:4 (default: from the codebook, otherwise each item's from the file)." placeholder:"LOW:HIGH"`
 	FromLow        bool     `help:"Count answers from the low end of their range: 1 to 5 as 0 to 4."`
 	Reverse        []string `help:"Items to score in reverse, in addition to those of the codebook." placeholder:"PATTERN"`
 	OmitIncomplete bool     `help:"Leave out participants who lack a confound; otherwise they are an error."`
@@ -105,6 +105,11 @@ func readCodebook(d *cli.Deps, path string, missing []string) ([]questionnaire.I
 	if len(b.NoItems) > 0 {
 		d.Log.Info("fields of the data dictionary are not items", "file", path, "fields", b.NoItems)
 	}
+	warnSome(d.Log, len(b.Mixed), "fields are not items: only some of their choices are numbers", "file", path,
+		"fields", b.Mixed)
+	flag := lists.Map(b.Doubtful, func(c questionnaire.Choice) string { return c.Code })
+	warnSome(d.Log, len(b.Doubtful), "choices that look like codes of missing entries do not count as answers: name "+
+		"them with the flag", "file", path, "choices", b.Doubtful, "flag", "--missing-code "+strings.Join(flag, ","))
 	return b.Items, nil
 }
 
@@ -204,13 +209,15 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 			"positive", m.Positive, "other_values", m.Values)
 	}
 	warnEach(log, "the input may distort the factors", of.Warnings)
-	if r := of.Inferred; r != nil {
-		log.Info("items without a range get the lowest and highest answer as their range", "items", r.Items,
-			"low", r.Low, "high", r.High)
-		if a := r.Apart; a != nil {
-			log.Warn("answers are far from all others and may be codes of missing entries", "answers", a.Answers,
-				"low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
-		}
+	warnSome(log, len(of.Inferred), "items have no range in --range or the codebook: the lowest and highest answer to "+
+		"each is its range", "items", of.Inferred)
+	warnSome(log, of.Labelled, "labels of the codebook are read as their codes", "answers", of.Labelled)
+	warnSome(log, of.LimeSurvey, "codes of LimeSurvey are read as numbers: A1 as 1", "answers", of.LimeSurvey)
+	warnSome(log, of.Unsaved, "boxes are missing answers: no box of the field is checked, and the form's column "+
+		"…_complete is 0 or empty", "participants", of.Unsaved)
+	if a := of.Apart; a != nil {
+		log.Warn("answers are far from all others: if they are codes of missing entries, name them with --missing-code",
+			"answers", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
 	}
 }
 

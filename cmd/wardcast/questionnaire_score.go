@@ -80,7 +80,7 @@ type questionnaireNormsCmd struct {
 	Model       string   `help:"Output folder of the fit that made the scores." required:"" placeholder:"DIR"`
 	Scores      string   `help:"Scores of the reference sample: the output of score." required:"" type:"existingfile" placeholder:"FILE"`
 	People      string   `help:"Table with age and sex of the participants, matched to the scores by their ids; it may be the file of their answers." type:"existingfile" placeholder:"FILE"`
-	ID          string   `name:"id" help:"Column of the ids in the table of people (default: id or participant_id, in capitals or not)." placeholder:"NAME"`
+	ID          string   `name:"id" help:"Column of the ids in the table of people (default: id, participant_id, record_id or ResponseId, in capitals or not)." placeholder:"NAME"`
 	Age         string   `help:"Column of age in the table of people; requires --bins (default: one norm for all ages)." placeholder:"NAME"`
 	Bins        []string `help:"Edges of the bands of age: 6,9,12 means 6 to below 9, and 9 to 12." placeholder:"LIST"`
 	Sex         string   `help:"Column of sex in the table of people (default: one norm for all)." placeholder:"NAME"`

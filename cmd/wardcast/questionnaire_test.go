@@ -273,7 +273,7 @@ func TestQuestionnaireWarns(t *testing.T) {
 		return r
 	}
 	r := run("fit", "--missing-code", "-9999", "--beta", "10000", "--out", t.TempDir())
-	for _, w := range []string{"factors are empty", `"empty":2`, "items without a range", `"low":0`, `"high":4`} {
+	for _, w := range []string{"factors are empty", `"empty":2`, "items have no range", `"items":["q1","q2"`} {
 		if !strings.Contains(r.Stderr, w) {
 			t.Errorf("fit logs %q, want %q in it", r.Stderr, w)
 		}

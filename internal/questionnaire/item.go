@@ -23,6 +23,29 @@ type Item struct {
 	Range *Range `json:"range"`
 	// Reversed items count an answer v as low+high−v.
 	Reversed bool `json:"reversed,omitempty"`
+	// Choices are those of a data dictionary: a file may hold their labels in place of their codes.
+	Choices []Choice `json:"choices,omitempty"`
+	// Status is the column of REDCap that says whether the form of a checkbox is complete.
+	Status string `json:"status,omitempty"`
+}
+
+// Choice is an answer that a data dictionary allows.
+type Choice struct {
+	Code  string `json:"code"`
+	Label string `json:"label"`
+}
+
+// Labelled returns the only choice with this label, in capitals or not.
+func (i *Item) Labelled(label string) (c Choice, ok bool) {
+	for _, of := range i.Choices {
+		if label != "" && strings.EqualFold(of.Label, label) {
+			if ok {
+				return Choice{}, false
+			}
+			c, ok = of, true
+		}
+	}
+	return c, ok
 }
 
 // Orient returns an answer as it is scored: turned if the item is reversed, and counted from the low end of the range

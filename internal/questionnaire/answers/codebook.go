@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/table"
 )
@@ -19,8 +20,11 @@ import (
 // Codebook describes items.
 type Codebook struct {
 	Items []questionnaire.Item
-	// Ignored are columns that no codebook has, NoItems the fields of a data dictionary that are not items.
-	Ignored, NoItems []string
+	// Ignored are columns that no codebook has, NoItems the fields of a data dictionary that are not items. Mixed are
+	// those of NoItems whose choices are numbers only in part.
+	Ignored, NoItems, Mixed []string
+	// Doubtful are choices that look like codes of missing answers, each once. They do not count as answers.
+	Doubtful []questionnaire.Choice
 }
 
 // codebookItem is the required column of a codebook.
@@ -34,9 +38,8 @@ const codebookItem = "item"
 //     an error if an ignored column looks like a missing one: one name begins with the other, as reversed does with
 //     reverse.
 //   - A data dictionary of REDCap, which has a column "Variable / Field Name" or field_name. Its fields with numbered
-//     choices, its sliders, and its numbers with both limits are items; the range is that of the choices without the
-//     codes of missing entries. A checkbox is one item of 0 and 1 for each choice, as in field___1. The form is the
-//     subscale.
+//     choices and its sliders are items; the range is that of the choices without the codes of missing entries. A
+//     checkbox is one item of 0 and 1 for each choice, as in field___1. The form is the subscale.
 //   - The keys of R's package psych as JSON: an object with a list of items, or the one item, for each scale. A name
 //     behind a hyphen is a reversed item. The first of several scales of an item is its subscale, and it counts in all
 //     of them.
@@ -54,8 +57,9 @@ func ReadCodebook(path string, missing []string) (*Codebook, error) {
 	}
 	defer func() { _ = src.Close() }() // it was only read
 	b, at := &Codebook{}, dictionaryColumns(src.Header)
+	codes := questionnaire.NewMissing(missing)
 	describeRow := func(cells map[string]string) ([]questionnaire.Item, error) {
-		return describeField(cells, questionnaire.NewMissing(missing))
+		return b.describeField(cells, codes), nil
 	}
 	if at == nil {
 		describeRow = describe
@@ -188,67 +192,77 @@ func plain(label string) string {
 }
 
 // describeField returns the items of a field in a data dictionary, if its kind has any.
-func describeField(cells map[string]string, missing *questionnaire.Missing) ([]questionnaire.Item, error) {
+func (b *Codebook) describeField(cells map[string]string, missing *questionnaire.Missing) []questionnaire.Item {
 	item := questionnaire.Item{Name: cells[codebookItem], Text: plain(cells["text"]), Subscale: cells["subscale"]}
 	choices := splitChoices(cells["choices"])
+	setTwo := func(one, zero string) {
+		item.Range = &questionnaire.Range{Low: 0, High: 1}
+		item.Choices = []questionnaire.Choice{{Code: "1", Label: one}, {Code: "0", Label: zero}}
+	}
 	switch strings.ToLower(cells["type"]) {
 	case "radio", "dropdown":
-		item.Range = rangeOf(choices, missing)
-	case "yesno", "truefalse":
-		item.Range = &questionnaire.Range{Low: 0, High: 1}
+		item.Choices = choices
+		var doubtful []questionnaire.Choice
+		item.Range, doubtful = scale(choices, missing)
+		for _, c := range doubtful {
+			if !slices.Contains(b.Doubtful, c) {
+				b.Doubtful = append(b.Doubtful, c)
+			}
+		}
+		numbers := lists.Count(choices, func(c questionnaire.Choice) bool {
+			_, err := missing.Value(c.Code)
+			return err == nil
+		})
+		if item.Range == nil && numbers > 0 && numbers < len(choices) {
+			b.Mixed = append(b.Mixed, item.Name)
+		}
+	case "yesno":
+		setTwo("Yes", "No")
+	case "truefalse":
+		setTwo("True", "False")
 	case "slider":
 		item.Range = &questionnaire.Range{Low: 0, High: 100} // REDCap's, unless the limits are given
-		fallthrough
-	case "text":
-		// dates have limits too, but are not numbers
 		if r, err := questionnaire.NewRange(cells["min"], cells["max"]); err == nil {
 			item.Range = r
 		}
 	case "checkbox":
-		var items []questionnaire.Item
-		for _, choice := range choices {
+		setTwo("Checked", "Unchecked")
+		item.Status = item.Subscale + "_complete"
+		return lists.Map(choices, func(choice questionnaire.Choice) questionnaire.Item {
 			box := item
-			box.Name, box.Range = item.Name+"___"+exported(choice.code), &questionnaire.Range{Low: 0, High: 1}
-			box.Text = strings.TrimPrefix(item.Text+": "+choice.label, ": ")
-			items = append(items, box)
-		}
-		return items, nil
+			box.Name += boxSign + exported(choice.Code)
+			box.Text = strings.TrimPrefix(item.Text+": "+choice.Label, ": ")
+			return box
+		})
 	}
 	if item.Range == nil {
-		return nil, nil
+		return nil
 	}
-	return []questionnaire.Item{item}, nil
+	return []questionnaire.Item{item}
 }
 
-type choice struct{ code, label string }
-
-// splitChoices reads "1, Never | 2, Often".
-func splitChoices(cell string) (all []choice) {
+// splitChoices reads "1, Never | 2, Often". A label may hold the sign itself: what does not begin with a code and a
+// comma, and is not a number, belongs to the label before.
+func splitChoices(cell string) (all []questionnaire.Choice) {
 	for part := range strings.SplitSeq(cell, "|") {
-		if code, label, _ := strings.Cut(part, ","); strings.TrimSpace(code) != "" {
-			all = append(all, choice{strings.TrimSpace(code), plain(label)})
+		code, label, _ := strings.Cut(part, ",")
+		code = strings.TrimSpace(code)
+		switch _, err := questionnaire.Number(code); {
+		case code == "" && strings.TrimSpace(label) == "":
+		case len(all) > 0 && err != nil && (code == "" || label == "" || strings.ContainsAny(code, " \t")):
+			all[len(all)-1].Label += "|" + part
+		default:
+			all = append(all, questionnaire.Choice{Code: code, Label: label})
 		}
+	}
+	for i := range all {
+		all[i].Label = plain(all[i].Label)
 	}
 	return all
 }
 
-// rangeOf returns the range of the choices that are not missing entries; nil unless all are numbers, and two differ.
-func rangeOf(choices []choice, missing *questionnaire.Missing) *questionnaire.Range {
-	var codes []float64
-	for _, c := range choices {
-		v, err := missing.Value(c.code)
-		if err != nil {
-			return nil
-		}
-		if answered(v) {
-			codes = append(codes, v)
-		}
-	}
-	if len(codes) == 0 || slices.Min(codes) == slices.Max(codes) {
-		return nil
-	}
-	return &questionnaire.Range{Low: slices.Min(codes), High: slices.Max(codes)}
-}
+// boxSign stands in the name of a column of REDCap between the name of a checkbox and a choice.
+const boxSign = "___"
 
 // exported returns the code of a choice as REDCap writes it into the name of a column.
 func exported(code string) string {

@@ -38,20 +38,30 @@ hours,start,,text,Hours,,,number,0,24,
 total,phq9,,calc,Total,[phq1]+[phq2],,,,,
 one,start,,radio,One,"1, Only",,,,,
 `
-	item := func(name, text, scale string, low, high float64) questionnaire.Item {
-		return questionnaire.Item{
+	item := func(name, text, scale string, low, high float64, labels ...string) questionnaire.Item {
+		i := questionnaire.Item{
 			Name: name, Text: text, Subscale: scale, Range: &questionnaire.Range{Low: low, High: high},
 		}
+		for at := 0; at < len(labels); at += 2 {
+			i.Choices = append(i.Choices, questionnaire.Choice{Code: labels[at], Label: labels[at+1]})
+		}
+		if strings.Contains(name, "___") {
+			i.Status = scale + "_complete"
+		}
+		return i
 	}
 	want := &answers.Codebook{
 		Items: []questionnaire.Item{
-			item("phq1", "Little interest & pleasure", "phq9", 0, 3), item("phq2", "Down", "phq9", 1, 2),
+			item("phq1", "Little interest & pleasure", "phq9", 0, 3, "0", "Not at all", "1", "Several days", "3",
+				"Nearly every day", "-99", "Prefer not to say"),
+			item("phq2", "Down", "phq9", 1, 2, "1", "No", "2", "Yes"),
 			item("pain", "Pain", "start", 0, 100), item("itch", "Itch", "start", 0, 10),
-			item("smoke", "Do you smoke?", "start", 0, 1), item("used", "Used", "start", 0, 1),
-			item("drugs___1", "Drugs: Aspirin", "start", 0, 1),
-			item("drugs____2", "Drugs: Other, or none", "start", 0, 1), item("hours", "Hours", "start", 0, 24),
+			item("smoke", "Do you smoke?", "start", 0, 1, "1", "Yes", "0", "No"),
+			item("used", "Used", "start", 0, 1, "1", "True", "0", "False"),
+			item("drugs___1", "Drugs: Aspirin", "start", 0, 1, "1", "Checked", "0", "Unchecked"),
+			item("drugs____2", "Drugs: Other, or none", "start", 0, 1, "1", "Checked", "0", "Unchecked"),
 		},
-		NoItems: []string{"record_id", "site", "born", "total", "one"},
+		NoItems: []string{"record_id", "site", "born", "hours", "total", "one"},
 	}
 	for name, header := range map[string]string{"web page": fromPage, "API": fromAPI} {
 		got, err := answers.ReadCodebook(questionnairetest.File(t, "dictionary.csv", header+rows), []string{"-99"})

@@ -7,22 +7,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/table"
 )
 
-// DefaultID is the column of ids if none is named, ParticipantID if there is no such column.
-const (
-	DefaultID     = "id"
-	ParticipantID = "participant_id"
-)
+// DefaultID is the column of ids if none is named.
+const DefaultID = "id"
+
+// usualIDs are the columns of ids if there is no DefaultID, in this order: the last two are REDCap's and Qualtrics'.
+var usualIDs = []string{DefaultID, "participant_id", "record_id", "ResponseId"}
 
 // Columns says what the columns of a file of answers mean.
 type Columns struct {
 	// Items are patterns of the items' names: * stands for any characters, ? for one. A leading ! excludes items; if
 	// all patterns have it, they exclude from the codebook's items. Empty means all items of the codebook.
 	Items []string
-	// ID names the column of ids. "" means DefaultID, else ParticipantID, each in capitals or not; without such a
+	// ID names the column of ids. "" means the first of usualIDs that is there, in capitals or not; without such a
 	// column, participants are numbered from 1.
 	ID string
 	// Confounds are known variables that answers may depend on.
@@ -38,7 +39,7 @@ type Columns struct {
 	Visits *questionnaire.Visits
 	// Missing are codes of missing entries, in addition to an empty cell, NA, NaN and a dot.
 	Missing []string
-	// Range is that of items without one in the codebook; nil is the least and the largest answer to any of them.
+	// Range is that of items without one in the codebook; nil is the least and the largest answer to each.
 	Range *questionnaire.Range
 	// FromLow counts answers from the low end of their range: 1 to 5 as 0 to 4. Required if a range begins below 0.
 	FromLow bool
@@ -91,6 +92,7 @@ type layout struct {
 	visits    bool // several rows for one participant; the time is the last of the confounds
 	items     []questionnaire.Item
 	itemAt    []int
+	statusAt  []int // of the items: REDCap's status of the form, none without a column
 	confounds []questionnaire.Confound
 	at        []int // of the confounds
 	labels    []questionnaire.Label
@@ -104,7 +106,7 @@ const none = -1
 
 // defaultID finds the column of ids by its usual names, in other capitals if that is unique; "" if not found.
 func (s *source) defaultID() (string, error) {
-	for _, usual := range []string{DefaultID, ParticipantID} {
+	for _, usual := range usualIDs {
 		if s.Index(usual) >= 0 {
 			return usual, nil
 		}
@@ -189,6 +191,12 @@ func (c *Columns) layout(s *source, items []questionnaire.Item) (*layout, error)
 	}
 	l.items = slices.Clone(items)
 	l.itemAt, err = s.places(questionnaire.Names(items))
+	l.statusAt = lists.Map(items, func(item questionnaire.Item) int {
+		if item.Status == "" {
+			return none
+		}
+		return s.Index(item.Status)
+	})
 	return l, err
 }
 

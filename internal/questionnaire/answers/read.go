@@ -100,10 +100,12 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 			switch {
 			case l.Cell(id):
 				err = inColumn(src.Header[l.id], questionnaire.ErrNoID)
-			case again && !l.visits:
-				err = inColumn(src.Header[l.id], fmt.Errorf("%w, %d", questionnaire.ErrSameID, first))
+			case again && answered && !l.visits:
+				err = inColumn(src.Header[l.id], fmt.Errorf("%w, %d%s", questionnaire.ErrSameID, first, src.repeats()))
 			}
-			lineOf[id] = row.Line
+			if answered {
+				lineOf[id] = row.Line
+			}
 		}
 		if err != nil {
 			return nil, src.at(row.Line, err)
@@ -128,6 +130,17 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 		r.lack(g)
 	}
 	return &r.Table, nil
+}
+
+// repeats returns what may make ids come twice: REDCap's columns of events and repeated instruments; "" without them.
+func (s *source) repeats() string {
+	named := slices.DeleteFunc([]string{"redcap_event_name", "redcap_repeat_instrument", "redcap_repeat_instance"},
+		func(name string) bool { return s.Index(name) < 0 })
+	if len(named) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": rows are events or repeated instruments of REDCap (%s). Keep one row with answers for each "+
+		"participant, or use questionnaire longitudinal", strings.Join(named, ", "))
 }
 
 func (t *Table) recordLeftOut(rows []leftOut) {
@@ -156,21 +169,14 @@ func (t *Table) recordLeftOut(rows []leftOut) {
 // add adds a participant unless they are left out. some reports whether any item is answered.
 func (r *reader) add(record []string) (added, some bool, err error) {
 	fail := func(column string, err error) (bool, bool, error) { return false, false, inColumn(column, err) }
-	maybeMissing := func(err error) error {
-		return fmt.Errorf("%w: if it means missing, name it with --missing-code", err)
-	}
 	row := make([]float64, len(r.items))
 	for j, at := range r.itemAt {
-		v, err := r.Value(record[at])
-		if span := r.items[j].Range; err == nil && span != nil && answered(v) && !span.Holds(v) {
-			err = fmt.Errorf("%w: %v", questionnaire.ErrOutOfRange, span)
+		if row[j], err = r.value(&r.items[j], record[at]); err != nil {
+			return fail(r.items[j].Name, err)
 		}
-		if err != nil {
-			return fail(r.items[j].Name, maybeMissing(err))
-		}
-		row[j], some = v, some || answered(v)
 	}
-	if !some {
+	unsaved := r.uncheck(record, row)
+	if !slices.ContainsFunc(row, answered) {
 		return false, false, nil
 	}
 	values := make([]known, len(r.at))
@@ -193,6 +199,9 @@ func (r *reader) add(record []string) (added, some bool, err error) {
 		}
 	}
 	r.answers = append(r.answers, row...)
+	if unsaved {
+		r.Unsaved++
+	}
 	for k, v := range values {
 		r.Table.confounds[k] = append(r.Table.confounds[k], v)
 	}
@@ -207,6 +216,67 @@ func (r *reader) add(record []string) (added, some bool, err error) {
 		r.Groups[g].Values = append(r.Groups[g].Values, r.Spelled(record[at]))
 	}
 	return true, true, nil
+}
+
+func maybeMissing(err error) error {
+	return fmt.Errorf("%w: if it means missing, name it with --missing-code", err)
+}
+
+// value returns the answer in a cell. A label of the item's choices counts as its code, and so do codes of LimeSurvey,
+// which are A1, A2 and so on.
+func (r *reader) value(item *questionnaire.Item, cell string) (float64, error) {
+	code := cell
+	v, err := r.Value(code)
+	if err != nil {
+		code = plain(cell)
+		if c, ok := item.Labelled(code); ok {
+			r.Labelled++
+			code = c.Code
+		} else if number, ok := strings.CutPrefix(code, "A"); ok && item.Choices == nil {
+			if _, err := strconv.ParseUint(number, 10, 8); err == nil {
+				r.LimeSurvey++
+				code = number
+			}
+		}
+		v, err = r.Value(code)
+	}
+	if span := item.Range; err == nil && span != nil && answered(v) && !span.Holds(v) {
+		err = fmt.Errorf("%w: %v", questionnaire.ErrOutOfRange, span)
+	}
+	if err == nil {
+		return v, nil
+	}
+	for _, c := range item.Choices {
+		if r.Spelled(c.Code) == r.Spelled(code) { // it was taken for a code of missing entries
+			return v, fmt.Errorf("%w: %s is %q in the codebook: if it means missing, use --missing-code %[2]s", err,
+				c.Code, c.Label)
+		}
+	}
+	return v, maybeMissing(err)
+}
+
+// uncheck makes the boxes of a checkbox missing if none is checked and the form is not complete, and reports whether
+// there are any: in a form that nobody saved, REDCap exports them as 0.
+func (r *reader) uncheck(record []string, row []float64) (some bool) {
+	checked := map[string]bool{}
+	boxes := func(use func(j int, field string)) {
+		for j, at := range r.statusAt {
+			if at == none {
+				continue
+			}
+			if s := r.Spelled(record[at]); s == "" || s == "0" || strings.EqualFold(s, "Incomplete") {
+				field, _, _ := strings.Cut(r.items[j].Name, boxSign)
+				use(j, field)
+			}
+		}
+	}
+	boxes(func(j int, field string) { checked[field] = checked[field] || row[j] == 1 })
+	boxes(func(j int, field string) {
+		if row[j] == 0 && !checked[field] {
+			row[j], some = math.NaN(), true
+		}
+	})
+	return some
 }
 
 // class returns 1 for the positive value, 0 for the negative one (any other value if none is given), else Unknown.

@@ -50,7 +50,7 @@ func TestRead(t *testing.T) {
 			[][]float64{{0, 2, 1}, {1, 0, 2}},
 			[]string{"a", "b"},
 			[]string{"q1", "q2", "q3"},
-			[]questionnaire.Range{{Low: 0, High: 2}, {Low: 0, High: 2}, {Low: 0, High: 2}},
+			[]questionnaire.Range{{Low: 0, High: 1}, {Low: 0, High: 2}, {Low: 1, High: 2}},
 		},
 		{"tabs by name", "x.tsv", strings.ReplaceAll(plain, ",", "\t"), answers.Columns{Items: q}, [][]float64{
 			{0, 2, 1}, {1, 0, 2},
@@ -73,7 +73,7 @@ func TestRead(t *testing.T) {
 		}, [][]float64{{-1, 2}, {1, 0}}, []string{"a", "b"}, nil, nil},
 		{"patterns", "x.csv", plain, answers.Columns{Items: []string{"q*", "!q2"}, ID: "id"}, [][]float64{
 			{0, 1}, {1, 2},
-		}, []string{"a", "b"}, []string{"q1", "q3"}, []questionnaire.Range{{Low: 0, High: 2}, {Low: 0, High: 2}}},
+		}, []string{"a", "b"}, []string{"q1", "q3"}, []questionnaire.Range{{Low: 0, High: 1}, {Low: 1, High: 2}}},
 		{"every column but id and confounds", "x.csv", plain, answers.Columns{
 			Items: []string{"*"}, Confounds: age,
 		}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, nil, nil},
@@ -96,7 +96,7 @@ func TestRead(t *testing.T) {
 			[][]float64{{0, 2}, {1, 0}},
 			[]string{"a", "b"},
 			nil,
-			[]questionnaire.Range{{Low: -1, High: 1}, {Low: -1, High: 1}},
+			[]questionnaire.Range{{Low: -1, High: 0}, {Low: -1, High: 1}},
 		},
 		{"codebook", "x.csv", plain, answers.Columns{Codebook: []questionnaire.Item{
 			{Name: "q3", Range: &questionnaire.Range{Low: 0, High: 3}, Reversed: true}, {Name: "q1"},
@@ -478,64 +478,3 @@ func TestConfounds(t *testing.T) {
 }
 
 func second[A, B any](_ A, _ B, err error) error { return err }
-
-// A range that is taken from the answers is reported, and so are answers far from all others.
-func TestInferred(t *testing.T) {
-	t.Parallel()
-	far := func(low, high float64, count, line int, column string) *answers.Apart {
-		return &answers.Apart{
-			Range: questionnaire.Range{Low: low, High: high}, Answers: count, Line: line, Column: column,
-		}
-	}
-	const usual = "id,q1,q2,q3\na,0,1,2\nb,3,4,\nc,1,2,3\n"
-	for _, c := range []struct {
-		name, content string
-		columns       answers.Columns
-		want          *answers.Inferred
-	}{
-		{"a given range", usual, answers.Columns{Range: &questionnaire.Range{Low: 0, High: 4}}, nil},
-		{"the codebook's", usual, answers.Columns{Codebook: []questionnaire.Item{
-			{Name: "q1", Range: &questionnaire.Range{Low: 0, High: 4}},
-			{Name: "q2", Range: &questionnaire.Range{Low: 0, High: 4}},
-			{Name: "q3", Range: &questionnaire.Range{Low: 0, High: 4}},
-		}}, nil},
-		{"nothing far off", usual, answers.Columns{}, &answers.Inferred{
-			Range: questionnaire.Range{Low: 0, High: 4}, Items: 3, Apart: nil,
-		}},
-		{"of one item", usual + "d,1,3,2\n", answers.Columns{Codebook: []questionnaire.Item{
-			{Name: "q1", Range: &questionnaire.Range{Low: 0, High: 4}},
-			{Name: "q2"},
-			{Name: "q3", Range: &questionnaire.Range{Low: 0, High: 4}},
-		}}, &answers.Inferred{Range: questionnaire.Range{Low: 1, High: 4}, Items: 1, Apart: nil}},
-		{"one code", usual + "d,0,999,1\n", answers.Columns{}, &answers.Inferred{
-			Range: questionnaire.Range{Low: 0, High: 999}, Items: 3, Apart: far(999, 999, 1, 5, "q2"),
-		}},
-		{"several codes", usual + "d,77,1,88\ne,0,99,77\n", answers.Columns{}, &answers.Inferred{
-			Range: questionnaire.Range{Low: 0, High: 99}, Items: 3, Apart: far(77, 99, 4, 5, "q1"),
-		}},
-		{"below", usual + "d,1,-9,1\n", answers.Columns{FromLow: true}, &answers.Inferred{
-			Range: questionnaire.Range{Low: -9, High: 4}, Items: 3, Apart: far(-9, -9, 1, 5, "q2"),
-		}},
-		{"nine for one to five", "id,q1,q2\na,1,2\nb,3,4\nc,5,9\n", answers.Columns{}, &answers.Inferred{
-			Range: questionnaire.Range{Low: 1, High: 9}, Items: 2, Apart: far(9, 9, 1, 4, "q2"),
-		}},
-		{"two answers", "id,q1,q2\na,0,100\nb,100,0\n", answers.Columns{}, &answers.Inferred{
-			Range: questionnaire.Range{Low: 0, High: 100}, Items: 2, Apart: nil,
-		}},
-		{"continuous", "id,q1,q2\na,0.5,12\nb,100,57\nc,31,80\n", answers.Columns{}, &answers.Inferred{
-			Range: questionnaire.Range{Low: 0.5, High: 100}, Items: 2, Apart: nil,
-		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			c.columns.Items = []string{"q*"}
-			read, err := answers.Read(questionnairetest.File(t, "x.csv", c.content), &c.columns)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, read.Inferred); diff != "" {
-				t.Errorf("what is inferred differs from that wanted:\n%s", diff)
-			}
-		})
-	}
-}

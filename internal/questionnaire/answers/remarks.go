@@ -14,10 +14,17 @@ type Remarks struct {
 	// those who lack a confound. Visits are lines of the latter kind whose participants have other rows.
 	Unanswered, Incomplete, Visits []int
 	// Dropped are items of visits that are left out because no answers were given or all were the same.
-	Dropped  []string
-	Inferred *Inferred // nil if no range was inferred
-	Merged   []Merged
-	Lacking  []Lacking
+	Dropped []string
+	// Inferred are the items without a range of their own: it is the least and the largest answer to each.
+	Inferred []string
+	// Apart are answers to them that are far from all others, nil without any.
+	Apart *Apart
+	// Labelled and LimeSurvey are the numbers of answers that were labels of the codebook and codes such as A1.
+	// Unsaved are participants with boxes of forms that are not complete, which are missing answers.
+	Labelled, LimeSurvey, Unsaved int
+
+	Merged  []Merged
+	Lacking []Lacking
 	// Single are items to which all but one gave the same answer: they do not vary once that one is held out.
 	Single []string
 	// Opposed and Warnings, about input that may distort the factors, are filled in by package fit.
@@ -93,13 +100,6 @@ func (t *Table) lack(g Grouping) {
 type Merged struct {
 	questionnaire.Label
 	Values int // other than the positive one
-}
-
-// Inferred is the range of the items that have none of their own: the least and the largest answer to any of them.
-type Inferred struct {
-	questionnaire.Range
-	Items int
-	Apart *Apart // nil if no answers are apart
 }
 
 // Apart are answers far from all others: they look like unnamed codes of missing entries.

@@ -153,76 +153,52 @@ func (t *Table) Keep(names []string) error {
 
 func answered(v float64) bool { return !math.IsNaN(v) }
 
-// infer gives items without a range the common range of the answers to them.
+// infer gives each item without a range that of the answers to it, and records answers far from all others.
 func (t *Table) infer() {
-	var items []int
 	var all []float64
-	for j, item := range t.Items {
-		if item.Range == nil {
-			items = append(items, j)
-			all = append(all, slices.DeleteFunc(mat.Col(nil, j, t.Answers), math.IsNaN)...)
+	own := make([][]float64, len(t.Items)) // the sorted answers to the items without a range
+	for j := range t.Items {
+		if t.Items[j].Range != nil {
+			continue
 		}
-	}
-	if len(items) == 0 {
-		return
-	}
-	t.Inferred = &Inferred{Items: len(items)}
-	for _, j := range items {
-		t.Items[j].Range = &t.Inferred.Range
-	}
-	if len(all) == 0 {
-		return
+		own[j] = slices.DeleteFunc(mat.Col(nil, j, t.Answers), math.IsNaN)
+		slices.Sort(own[j])
+		t.Items[j].Range = &questionnaire.Range{}
+		if len(own[j]) > 0 {
+			*t.Items[j].Range = ends(own[j])
+		}
+		t.Inferred = append(t.Inferred, t.Items[j].Name)
+		all = append(all, own[j]...)
 	}
 	slices.Sort(all)
-	t.Inferred.Range = ends(all)
-	if far, ok := apart(all); ok {
-		a := &Apart{Range: far}
-		a.Line, a.Column, a.Answers = t.inferredWithin(far)
-		t.Inferred.Apart = a
+	common, found := apart(all)
+	for j, item := range t.Items {
+		far := common
+		if alone, ok := apart(own[j]); ok && conventional(alone) {
+			far = alone
+		} else if !found || own[j] == nil {
+			continue
+		}
+		t.setApart(j, item.Name, far)
 	}
 }
 
-// inferredWithin counts the answers of inferred range that lie within r, and returns the position of the first.
-func (t *Table) inferredWithin(r questionnaire.Range) (line int, column string, count int) {
-	for i, at := range t.Lines {
-		for j, item := range t.Items {
-			if item.Range != &t.Inferred.Range || !r.Holds(t.Answers.At(i, j)) {
-				continue
-			}
-			if count++; count == 1 {
-				line, column = at, item.Name
-			}
+// setApart counts the answers to an item that lie far from others.
+func (t *Table) setApart(j int, name string, far questionnaire.Range) {
+	for i, line := range t.Lines {
+		v := t.Answers.At(i, j)
+		if !far.Holds(v) {
+			continue
 		}
-	}
-	return line, column, count
-}
-
-// apart returns the range of the sorted answers that lie far from all others. The widest gap between two answers must
-// be wider than the narrowest gap and at least as wide as the answers on either side of it. The side with fewer answers
-// is apart; if both have as many, the upper.
-func apart(sorted []float64) (far questionnaire.Range, ok bool) {
-	narrowest, widest, at := math.Inf(1), 0.0, 0
-	for i, v := range sorted[1:] {
-		gap := v - sorted[i]
-		if gap > widest {
-			widest, at = gap, i+1
+		if t.Apart == nil {
+			t.Apart = &Apart{Range: questionnaire.Range{Low: v, High: v}, Line: line, Column: name}
 		}
-		if gap > 0 {
-			narrowest = min(narrowest, gap)
+		a := t.Apart
+		if a.Answers++; line < a.Line {
+			a.Line, a.Column = line, name
 		}
+		a.Low, a.High = min(a.Low, v), max(a.High, v)
 	}
-	if !(widest > narrowest) {
-		return far, false
-	}
-	low, high := ends(sorted[:at]), ends(sorted[at:])
-	if far = high; at < len(sorted)-at {
-		far = low
-	}
-	return far, widest >= max(low.High-low.Low, high.High-high.Low)
-}
-
-func ends(sorted []float64) questionnaire.Range {
-	return questionnaire.Range{Low: sorted[0], High: sorted[len(sorted)-1]}
 }
 
 // orient turns the answers to reversed items, and counts from the low end of the range if requested. If an inferred
@@ -231,9 +207,9 @@ func (t *Table) orient(fromLow bool) error {
 	for j, item := range t.Items {
 		switch {
 		case item.Range.Low >= 0 || fromLow:
-		case t.Inferred != nil && item.Range == &t.Inferred.Range:
-			line, column, _ := t.inferredWithin(questionnaire.Range{Low: t.Inferred.Low, High: t.Inferred.Low})
-			return &table.Error{File: t.File, Line: line, Column: column, Err: questionnaire.ErrBelow}
+		case slices.Contains(t.Inferred, item.Name):
+			lowest := slices.Index(mat.Col(nil, j, t.Answers), item.Range.Low)
+			return &table.Error{File: t.File, Line: t.Lines[lowest], Column: item.Name, Err: questionnaire.ErrBelow}
 		default:
 			return &table.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrNegative}
 		}

@@ -248,7 +248,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	m.Summary.FactorFits = factorFits(&m, scores, errs, measured)
 	m.CountLoadings(errs)
-	warn(&m, scores, s.Inferred)
+	warn(&m, scores, s.Apart)
 	doubts := slices.Concat(l.doubts(o.Correlation, m.Summary.Missing), vague(m.Summary.FactorFits, len(l.Rows)),
 		unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
 	if parallel != nil && *parallel != best.Factors {
@@ -340,7 +340,7 @@ func sum(values []float64) (total float64) {
 }
 
 // warn fills in the warnings. Empty factors have the smallest size, 0, and so come last.
-func warn(m *model.Model, scores *mat.Dense, inferred *answers.Inferred) {
+func warn(m *model.Model, scores *mat.Dense, a *answers.Apart) {
 	s := &m.Summary
 	for t := range s.Factors {
 		if mat.Norm(scores.ColView(t), 2) == 0 || mat.Norm(m.Loadings().ColView(t), 2) == 0 {
@@ -354,13 +354,13 @@ func warn(m *model.Model, scores *mat.Dense, inferred *answers.Inferred) {
 	case s.EmptyFactors > 0:
 		s.Warnings = append(s.Warnings, fmt.Sprintf("the last %d of %d %s", s.EmptyFactors, s.Factors, empty))
 	}
-	if inferred != nil && inferred.Apart != nil {
-		a, what := inferred.Apart, "answers are"
+	if a != nil {
+		what := "answers are"
 		if a.Answers == 1 {
 			what = "answer is"
 		}
-		s.Warnings = append(s.Warnings, fmt.Sprintf("the range %v is that of the answers in the file, and %d %s far "+
-			"from all others: codes of missing entries must be named", inferred.Range, a.Answers, what))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the ranges of items are those of the answers in the file, and %d "+
+			"%s far from all others (%v): codes of missing entries must be named", a.Answers, what, a.Range))
 	}
 }
 

@@ -42,7 +42,9 @@ func run(t *testing.T, o items.Options) *items.Analysis {
 // where those with the third item are over the three participants who answered it.
 func TestByHand(t *testing.T) {
 	t.Parallel()
-	a := run(t, options(t, "q1,q2,q3\n1,2,0\n2,4,3\n3,3,\n4,5,4\n"))
+	o := options(t, "q1,q2,q3\n1,2,0\n2,4,3\n3,3,\n4,5,4\n")
+	o.Columns.Range = &questionnaire.Range{Low: 0, High: 5}
+	a := run(t, o)
 	const rounding = 1e-14
 	for _, c := range []struct {
 		what string
@@ -84,9 +86,12 @@ func TestByHand(t *testing.T) {
 func TestOrientation(t *testing.T) {
 	t.Parallel()
 	const content = "q1,q2,q3\n1,2,1\n2,4,4\n3,3,2\n4,5,4\n"
-	straight := run(t, options(t, content))
-	o := options(t, strings.NewReplacer("1,2,1", "1,4,1", "2,4,4", "2,2,4", "4,5,4", "4,1,4").Replace(content))
-	o.Columns.Range, o.Columns.Reversed, o.Columns.FromLow = &questionnaire.Range{Low: 1, High: 5}, []string{"q2"}, true
+	o := options(t, content)
+	o.Columns.Range = &questionnaire.Range{Low: 1, High: 5}
+	straight := run(t, o)
+	o = options(t, strings.NewReplacer("1,2,1", "1,4,1", "2,4,4", "2,2,4", "4,5,4", "4,1,4").Replace(content))
+	o.Columns.Range = &questionnaire.Range{Low: 1, High: 5}
+	o.Columns.Reversed, o.Columns.FromLow = []string{"q2"}, true
 	turned := run(t, o)
 	if !turned.Items[1].Reversed || *turned.Items[1].Mean != 2.5 || *straight.Items[1].Mean != 3.5 {
 		t.Errorf("reversed item %+v, straight %+v", turned.Items[1], straight.Items[1])
