@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
+
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // Answering decides on a whole answer before any of it is sent.
@@ -125,7 +126,7 @@ func plainCell(cell string) string {
 	if cell == "" || strings.IndexByte("=+-@\t\r", cell[0]) < 0 {
 		return cell
 	}
-	if _, err := strconv.ParseFloat(cell, 64); err == nil {
+	if _, err := wording.Number(cell); err == nil {
 		return cell
 	}
 	return "'" + cell

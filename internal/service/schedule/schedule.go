@@ -17,10 +17,11 @@ type Schedule struct {
 }
 
 // Parse reads a cron expression of five fields (minute, hour, day of the month, month, day of the week), or a word like
-// @daily or "@every 6h". A time that summer time skips comes an hour later; one that the clock shows twice in autumn
-// comes twice.
+// @daily or "@every 6h". If both days are given, either is enough, as in POSIX. A time that summer time skips comes an
+// hour later; one that the clock shows twice in autumn comes twice.
 func Parse(expression string, zone *time.Location) (*Schedule, error) {
-	times, err := cron.ParseStandard(expression)
+	times, err := cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor |
+		cron.DowOrDom).Parse(expression)
 	if err != nil {
 		return nil, fmt.Errorf("reading the schedule %q (minute, hour, day of the month, month and day of "+
 			"the week, for example \"30 2 * * *\"): %w", expression, err)
@@ -33,7 +34,27 @@ func Parse(expression string, zone *time.Location) (*Schedule, error) {
 }
 
 // Next returns the first time after t, zero if there is none for years.
-func (s *Schedule) Next(t time.Time) time.Time { return s.times.Next(t.In(s.zone)) }
+func (s *Schedule) Next(t time.Time) time.Time {
+	t = t.In(s.zone)
+	next := s.times.Next(t)
+	if _, ok := s.times.(*cron.SpecSchedule); !ok { // "@every" counts seconds, not hours of the clock
+		return next
+	}
+	// The library misses days whose midnight is skipped. A clock that is never changed does not skip it.
+	if skipped := asIn(s.times.Next(asIn(t, time.UTC)), s.zone); skipped.After(t) && skipped.Before(next) {
+		return skipped
+	}
+	return next
+}
+
+// asIn returns when clocks in the zone show what they show in that of t; if they skip it, as much later as they skip.
+func asIn(t time.Time, zone *time.Location) time.Time {
+	shown := func(t time.Time, zone *time.Location) time.Time {
+		return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
+	}
+	in := shown(t, zone)
+	return in.Add(max(0, shown(t, time.UTC).Sub(shown(in, time.UTC))))
+}
 
 // look is how often the clock is read: it may be set, or stand still while the machine sleeps.
 const look = time.Minute

@@ -25,23 +25,34 @@ func parse(t *testing.T, expression, zone string) *Schedule {
 	return s
 }
 
-// The change to summer time skips 02:30 in Berlin on 28 March 2027, and 31 October has it twice.
+// The change to summer time skips 02:30 in Berlin on 28 March 2027, and 31 October has it twice. Elsewhere it skips the
+// midnight before a time, or a time just after midnight.
 func TestNext(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ from, want string }{
-		{"2026-11-23T08:00:00Z", "2026-11-24T01:30:00Z"},
-		{"2027-03-27T12:00:00Z", "2027-03-28T01:30:00Z"},
-		{"2027-03-28T01:30:00Z", "2027-03-29T00:30:00Z"},
-		{"2027-10-30T12:00:00Z", "2027-10-31T00:30:00Z"},
-		{"2027-10-31T00:30:00Z", "2027-10-31T01:30:00Z"},
-		{"2027-10-31T01:30:00Z", "2027-11-01T01:30:00Z"},
+	const nightly = "30 2 * * *"
+	for _, c := range []struct{ expression, zone, from, want string }{
+		{nightly, "Europe/Berlin", "2026-11-23T08:00:00Z", "2026-11-24T01:30:00Z"},
+		{nightly, "Europe/Berlin", "2027-03-27T12:00:00Z", "2027-03-28T01:30:00Z"},
+		{nightly, "Europe/Berlin", "2027-03-28T01:30:00Z", "2027-03-29T00:30:00Z"},
+		{nightly, "Europe/Berlin", "2027-10-30T12:00:00Z", "2027-10-31T00:30:00Z"},
+		{nightly, "Europe/Berlin", "2027-10-31T00:30:00Z", "2027-10-31T01:30:00Z"},
+		{nightly, "Europe/Berlin", "2027-10-31T01:30:00Z", "2027-11-01T01:30:00Z"},
+		{"*/30 * * * *", "Europe/Berlin", "2027-03-28T00:30:00Z", "2027-03-28T01:00:00Z"},
+		{"@every 6h", "Europe/Berlin", "2027-03-28T00:30:00Z", "2027-03-28T06:30:00Z"},
+		{"0 1 30 4 *", "Africa/Cairo", "2026-11-28T00:00:00Z", "2027-04-29T22:00:00Z"},
+		{"0 0 5 9 *", "America/Santiago", "2026-11-28T00:00:00Z", "2027-09-05T04:00:00Z"},
+		{"0 0 5 9 *", "America/Santiago", "2027-09-05T04:00:00Z", "2028-09-05T03:00:00Z"},
+		{"30 0 14 3 *", "America/Havana", "2026-11-28T00:00:00Z", "2027-03-14T05:30:00Z"},
+		{"0 3 1 * 1", "UTC", "2026-11-26T00:00:00Z", "2026-11-30T03:00:00Z"}, // a Monday
+		{"0 3 1 * 1", "UTC", "2026-11-30T03:00:00Z", "2026-12-01T03:00:00Z"},
+		{"0 3 * * 1", "UTC", "2026-11-30T03:00:00Z", "2026-12-07T03:00:00Z"},
 	} {
 		from, err := time.Parse(time.RFC3339, c.from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := parse(t, "30 2 * * *", "Europe/Berlin").Next(from).UTC().Format(time.RFC3339); got != c.want {
-			t.Errorf("after %s comes %s, want %s", c.from, got, c.want)
+		if got := parse(t, c.expression, c.zone).Next(from).UTC().Format(time.RFC3339); got != c.want {
+			t.Errorf("%q in %s: after %s comes %s, want %s", c.expression, c.zone, c.from, got, c.want)
 		}
 	}
 }

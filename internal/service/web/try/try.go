@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -265,10 +264,7 @@ func (data *view) note() *msg.Note {
 }
 
 func number(text string) (msg.Optional, error) {
-	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
-		err = strconv.ErrRange
-	}
+	v, err := wording.Number(text)
 	return msg.Some(v), err
 }
 
