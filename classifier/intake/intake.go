@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // Arrived returns the time of a note's arrived_at, or why it counts as missing; for a blank one the zero time.
@@ -293,7 +293,7 @@ func (c *Columns) Value(i int, v msg.Value) msg.Value {
 // asNumber returns the number that a text writes, else v.
 func asNumber(v msg.Value) msg.Value {
 	if s, ok := v.Text(); ok {
-		if x, err := strconv.ParseFloat(s, 64); err == nil && !math.IsNaN(x) && !math.IsInf(x, 0) {
+		if x, err := wording.Number(s); err == nil {
 			return msg.Number(x)
 		}
 	}

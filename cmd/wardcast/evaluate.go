@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -220,7 +220,7 @@ func (c *evaluateCmd) cut(rows []notes.Row) (time.Time, error) {
 		}
 		return cut, nil
 	}
-	percent, err := strconv.ParseFloat(share, 64)
+	percent, err := wording.Number(share)
 	if err != nil {
 		return time.Time{}, cli.Usagef("--split-time %q is not a percentage", c.SplitTime)
 	}

@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/factorize"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -22,7 +22,7 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err := cmp.Or(atLeast(1, "max-iter", c.MaxIter), atLeast(1, "restarts", c.Restarts)); err != nil {
 		return err
 	}
-	if ridge, err := strconv.ParseFloat(c.RidgeGiven, 64); err == nil && ridge == 0 {
+	if ridge, err := wording.Number(c.RidgeGiven); err == nil && ridge == 0 {
 		d.Log.Warn("a ridge of 0: coefficients grow without bound if the documents separate the labels")
 	}
 	tried, bar := cli.NewProgress(d, "cross-validation"),

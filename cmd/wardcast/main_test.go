@@ -215,7 +215,18 @@ func TestUsageErrors(t *testing.T) {
 			[]string{"questionnaire", "items", config, "--range", "-9:9"},
 			"--range needs a value; one that begins with a hyphen is written --range=-9:9",
 		},
-		"not a fraction": {[]string{"predict", "--age", "abc"}, `--age: "abc" is not a number`},
+		"hyphen at the front of a name": {
+			[]string{"predict", "--text", "fell", "--sex", "-F"},
+			"--sex needs a value; one that begins with a hyphen is written --sex=-F",
+		},
+		"a flag for a text": {[]string{"predict", "--text", "--age", "3"}, "--text needs a value"},
+		"not a fraction":    {[]string{"predict", "--age", "abc"}, `--age: "abc" is not a number`},
+		"underscore":        {[]string{"predict", "--age", "1_0"}, `--age: "1_0" is not a number`},
+		"hexadecimal":       {[]string{"predict", "--age", "0x1p4"}, `--age: "0x1p4" is not a number`},
+		"hexadecimal count": {[]string{"synth", "notes", "--count", "0x10"}, `--count: "0x10" is not a whole number`},
+		"vital with an underscore": {
+			[]string{"predict", "--model-dir", ".", "--text", "fell", "--vitals", "hr=1_1_0"}, "hr=1_1_0 is not a number",
+		},
 		"negative seed": {
 			[]string{"synth", "notes", "--seed=-1"}, `--seed: "-1" is not a whole number from 0`,
 		},

@@ -49,7 +49,7 @@ type predictCmd struct {
 }
 
 type oneNote struct {
-	Text      *string           `help:"Score this text." xor:"notes"`
+	Text      *string           `help:"Score this text." xor:"notes" type:"text"`
 	Complaint string            `help:"Presenting complaint of --text."`
 	Age       *float64          `help:"Age of the patient of --text, in years." placeholder:"YEARS"`
 	Sex       string            `help:"Sex of the patient of --text, in the spelling of the training notes or of the configuration."`
@@ -79,12 +79,12 @@ func (o *oneNote) note() (*msg.Note, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Vitals)) {
 		field := n.Vitals.Number(strings.TrimSpace(name))
-		v, err := strconv.ParseFloat(strings.TrimSpace(o.Vitals[name]), 64)
+		v, err := wording.Number(o.Vitals[name])
 		switch {
 		case field == nil:
 			return nil, cli.Usagef("--vitals: unknown vital %q: the known ones are %s", name,
 				strings.Join(msg.VitalNames(), ", "))
-		case err != nil || v-v != 0:
+		case err != nil:
 			return nil, cli.Usagef("--vitals: %s=%s is not a number, such as hr=110", name, o.Vitals[name])
 		}
 		*field = msg.Some(v)

@@ -17,7 +17,7 @@ import (
 )
 
 type tokensCmd struct {
-	Text     *string    `help:"Read this text (default: JSON lines with a field text on standard input)."`
+	Text     *string    `help:"Read this text (default: JSON lines with a field text on standard input)." type:"text"`
 	Concepts string     `help:"File of concepts that extend or, with the same name, replace the built-in ones; none: single words only." placeholder:"FILE|none" xor:"settings"`
 	Dialect  string     `help:"Where dialects contradict each other and the context does not decide, read words as nurses there mean them: us, uk, au (New Zealand too), in or ca." enum:"us,uk,au,in,ca," default:"" placeholder:"COUNTRY"`
 	ModelDir string     `help:"Model store: read the text like its champion." placeholder:"DIR" xor:"settings"`

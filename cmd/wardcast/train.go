@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models/report"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -128,7 +128,7 @@ func weight(flag, value string) (*float64, error) {
 	if value == "" || value == "auto" {
 		return nil, nil
 	}
-	v, err := strconv.ParseFloat(value, 64)
+	v, err := wording.Number(value)
 	if err != nil {
 		return nil, cli.Usagef("%s %q is neither a number nor auto", flag, value)
 	}

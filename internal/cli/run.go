@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // Exit codes other than 0.
@@ -113,7 +115,7 @@ func (p *Program) Run(ctx context.Context, process *Process) int {
 		return code
 	}
 	done := false // after --help
-	parser, err := kong.New(p.Grammar, slices.Concat(lists, []kong.Option{
+	parser, err := kong.New(p.Grammar, slices.Concat(types, []kong.Option{
 		kong.Name(p.Name), Variables(p.Vars), kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help),
 		kong.Description(p.Description), kong.Writers(process.Out, process.Err), kong.Exit(func(int) { done = true }),
 	})...)
@@ -186,15 +188,12 @@ func Variables(vars map[string]any) kong.Option {
 var jargon = []struct {
 	kong, plain string
 }{
-	{`(--[\w-]+): expected \w+ value but got "(-[\d.][^"]*)".*`, "$1 needs a value; one that begins with a hyphen is " +
+	{`(--[\w-]+): expected \w+ value but got "(-[^-"][^"]*)".*`, "$1 needs a value; one that begins with a hyphen is " +
 		"written $1=$2"},
 	{`: (expected \w+ value but got|missing value,).*`, " needs a value"},
 	{`^<folder>.*: stat (.*): no such file or directory`, "$1: no such folder"},
 	{`^<.*>.*: stat (.*): no such file or directory`, "$1: no such file"},
 	{`: stat (.*): no such file or directory`, ": $1: no such file"},
-	{`expected a valid \d+ bit uint but got ("[^"]*").*`, "$1 is not a whole number from 0"},
-	{`expected an? (?:valid \d+ bit )?int but got ("[^"]*").*`, "$1 is not a whole number"},
-	{`expected a float but got ("[^"]*").*`, "$1 is not a number"},
 	{`parsing time ("[^"]*") as .*`, "$1 is not a time, such as 2026-05-07T03:14:00Z"},
 	{`expected duration but got ("[^"]*").*`, "$1 is not a duration, such as 30s or 5m"},
 	{`^expected "(<.*)"`, "$1 is missing"},
@@ -279,8 +278,55 @@ const (
 	maxFactors = 10_000
 )
 
-// lists are the kong types for lists of numbers, in which auto is the empty list.
-var lists = []kong.Option{kong.NamedMapper("ranks", list(parseRanks)), kong.NamedMapper("weights", list(parseWeights))}
+// types are the kong types: numbers, lists of numbers, in which auto is the empty list, and texts, which may begin with
+// a hyphen.
+var types = []kong.Option{
+	kong.NamedMapper("ranks", list(parseRanks)), kong.NamedMapper("weights", list(parseWeights)),
+	kong.NamedMapper("text", kong.MapperFunc(text)), kong.KindMapper(reflect.Int, kong.MapperFunc(number)),
+	kong.KindMapper(reflect.Int64, kong.MapperFunc(number)), kong.KindMapper(reflect.Uint64, kong.MapperFunc(number)),
+	kong.KindMapper(reflect.Float64, kong.MapperFunc(number)),
+}
+
+// number reads decimal numbers only. Kong itself reads 1_0 as 10, 0x10 as 16 and 010 as 8.
+func number(ctx *kong.DecodeContext, target reflect.Value) error {
+	var s string
+	if err := ctx.Scan.PopValueInto("number", &s); err != nil {
+		return err
+	}
+	kind, err := "number", error(nil)
+	switch {
+	case target.CanInt():
+		var v int64
+		v, err = strconv.ParseInt(s, 10, target.Type().Bits())
+		target.SetInt(v)
+		kind = "whole number"
+	case target.CanUint():
+		var v uint64
+		v, err = strconv.ParseUint(s, 10, target.Type().Bits())
+		target.SetUint(v)
+		kind = "whole number from 0"
+	default:
+		var v float64
+		v, err = wording.Number(s)
+		target.SetFloat(v)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is not a %s", s, kind)
+	}
+	return nil
+}
+
+// text reads a note into a *string. It may begin with a hyphen, as in -LOC.
+func text(ctx *kong.DecodeContext, target reflect.Value) (err error) {
+	s, _ := ctx.Scan.Peek().Value.(string)
+	if strings.HasPrefix(s, "-") && !strings.HasPrefix(s, "--") {
+		ctx.Scan.Pop()
+	} else {
+		err = ctx.Scan.PopValueInto("text", &s)
+	}
+	target.Set(reflect.ValueOf(&s))
+	return err
+}
 
 func list[T any](parse func(string) ([]T, error)) kong.MapperFunc {
 	return func(ctx *kong.DecodeContext, target reflect.Value) error {
@@ -297,7 +343,7 @@ func list[T any](parse func(string) ([]T, error)) kong.MapperFunc {
 // parseWeights reads "0.1" and "0.1,0.5".
 func parseWeights(s string) (all []float64, err error) {
 	for part := range strings.SplitSeq(s, ",") {
-		w, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		w, err := wording.Number(part)
 		if err != nil {
 			return nil, fmt.Errorf("%q is neither auto nor a list of numbers", s)
 		}

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/table/matrixio"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -89,8 +89,7 @@ func (o *Options) checkSupervised() (s smf.Settings, err error) {
 	if s.Ridge, err = weight("ridge", o.RidgeGiven); err != nil || o.Step == "" {
 		return s, err
 	}
-	s.Step, err = strconv.ParseFloat(o.Step, 64)
-	if err != nil || !(s.Step > 0) || math.IsInf(s.Step, 1) {
+	if s.Step, err = wording.Number(o.Step); err != nil || s.Step <= 0 {
 		return refuse(fmt.Sprintf("step %q of %s is not a positive number", o.Step, o.Method))
 	}
 	return s, nil
@@ -100,8 +99,8 @@ func weight(name, text string) (float64, error) {
 	if text == Auto {
 		return 0, nil
 	}
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(v >= 0) || math.IsInf(v, 1) {
+	v, err := wording.Number(text)
+	if err != nil || v < 0 {
 		return 0, fmt.Errorf("%w: %s %q is neither a number ≥ 0 nor %s", ErrOptions, name, text, Auto)
 	}
 	return v, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 func fuzzColumns() *Columns {
@@ -68,7 +69,7 @@ func checkRead(t *testing.T, all *Table, err error) {
 	}
 	reasons := []error{
 		table.ErrColumnTwice, table.ErrEncoding, table.ErrNoColumn, ErrNoLabel, ErrNotNumber, ErrNotTime,
-		table.ErrNoRows, table.ErrQuote, table.ErrOpenQuote, table.ErrCells, table.ErrTooLong, table.ErrNotObject,
+		wording.ErrNotFinite, table.ErrNoRows, table.ErrQuote, table.ErrOpenQuote, table.ErrCells, table.ErrTooLong, table.ErrNotObject,
 		table.ErrUTF16, table.ErrBinary, table.ErrLineEnds,
 	}
 	if !slices.ContainsFunc(reasons, func(reason error) bool { return errors.Is(e, reason) }) {

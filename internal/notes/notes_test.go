@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // secret stands in cells that no error may quote.
@@ -269,7 +270,8 @@ func TestReadErrors(t *testing.T) {
 		},
 		"infinite": {
 			file: "a.csv", content: "text,label,age,sex\nx,1,Inf,F\n",
-			columns: Columns{Aux: ageAndSex()}, want: `FILE, line 2, column "age": not a number`, is: ErrNotNumber,
+			columns: Columns{Aux: ageAndSex()}, want: `FILE, line 2, column "age": not a finite number`,
+			is: wording.ErrNotFinite,
 		},
 		"json, not a number": {
 			file: "a.jsonl", content: "\n" + `{"text":"x","label":1,"age":"` + secret + `"}`,
@@ -277,7 +279,8 @@ func TestReadErrors(t *testing.T) {
 		},
 		"json, huge number": {
 			file: "a.jsonl", content: `{"text":"x","label":1,"age":1e999}`,
-			columns: Columns{Aux: ageAndSex()}, want: `FILE, line 1, column "age": not a number`, is: ErrNotNumber,
+			columns: Columns{Aux: ageAndSex()}, want: `FILE, line 1, column "age": not a finite number`,
+			is: wording.ErrNotFinite,
 		},
 		"bad time": {
 			file: "a.csv", content: "text,label,arrived_at\nx,1," + secret + "\n",

@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models/train"
 )
 
@@ -36,7 +37,7 @@ type Table struct {
 // The reasons of a *table.Error, in addition to those of package table.
 var (
 	ErrNoLabel   = errors.New("no label")
-	ErrNotNumber = errors.New("not a number")
+	ErrNotNumber = wording.ErrNotNumber
 	ErrNotTime   = errors.New("not a time: write it as 2006-01-02 or as in RFC 3339")
 	ErrOneClass  = errors.New("only one class among the labels")
 	ErrNotClass  = errors.New("the label is not one of the classes")
@@ -153,7 +154,7 @@ func (t *Table) add(r *records) error {
 		t.Empty++
 		return nil
 	}
-	if v, err := strconv.ParseFloat(y, 64); err == nil {
+	if v, err := wording.Number(y); err == nil {
 		y = strconv.FormatFloat(v, 'g', -1, 64)
 	}
 	if row.Class < 0 {
@@ -185,8 +186,8 @@ func sameLabel(a, b string) bool {
 	if a == b {
 		return true
 	}
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
+	x, errX := wording.Number(a)
+	y, errY := wording.Number(b)
 	return errX == nil && errY == nil && x == y
 }
 

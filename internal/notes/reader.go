@@ -3,7 +3,6 @@ package notes
 import (
 	"errors"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // Reader reads unlabelled notes for scoring, in any format of package table. It is not safe for concurrent use.
@@ -200,9 +200,9 @@ func (r *records) number(column string) (msg.Optional, error) {
 	if s == "" {
 		return msg.Optional{}, nil
 	}
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return msg.Optional{}, r.fail(column, ErrNotNumber)
+	v, err := wording.Number(s)
+	if err != nil {
+		return msg.Optional{}, r.fail(column, err)
 	}
 	return msg.Some(v), nil
 }

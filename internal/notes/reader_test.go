@@ -122,7 +122,7 @@ func TestReader(t *testing.T) {
 			want: []msg.Note{{SchemaVersion: "1", VisitID: "V4", Text: "z", Age: msg.Some(7)}},
 			bad: []string{
 				`line 2, column "age": not a number`, `line 3: wrong number of cells: 2; the header has 3`,
-				`line 4, column "text": ` + table.ErrEncoding.Error(), `line 6, column "age": not a number`,
+				`line 4, column "text": ` + table.ErrEncoding.Error(), `line 6, column "age": not a finite number`,
 			},
 		},
 	} {

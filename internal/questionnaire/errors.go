@@ -3,6 +3,8 @@ package questionnaire
 import (
 	"errors"
 	"fmt"
+
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // The reasons of a *table.Error about the files of a questionnaire, in addition to those of package table.
@@ -10,8 +12,8 @@ var (
 	ErrNoItem         = errors.New("no column matches the items")
 	ErrNoAnswers      = errors.New("no participant with answers")
 	ErrOneParticipant = errors.New("only one participant with answers; at least two are needed")
-	ErrNotNumber      = errors.New("not a number")
-	ErrNotFinite      = errors.New("not a finite number")
+	ErrNotNumber      = wording.ErrNotNumber
+	ErrNotFinite      = wording.ErrNotFinite
 	ErrOutOfRange     = errors.New("answer out of range")
 	ErrRange          = errors.New("not a range: must be low:high, two numbers with low below high")
 	ErrScale          = errors.New("numbers too large or too small to calculate with")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // Item is a question.
@@ -157,18 +158,8 @@ func NewRange(low, high string) (*Range, error) {
 	return &Range{a, b}, nil
 }
 
-// Number reads a finite decimal number. It refuses the other forms of a number in Go: underscores and hexadecimal
-// digits.
-func Number(s string) (float64, error) {
-	v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	switch {
-	case err != nil || strings.ContainsAny(s, "_xX"):
-		return 0, ErrNotNumber
-	case math.IsNaN(v) || math.IsInf(v, 0):
-		return 0, ErrNotFinite
-	}
-	return v, nil
-}
+// Number is wording.Number.
+func Number(s string) (float64, error) { return wording.Number(s) }
 
 // Missing recognizes missing entries: an empty cell, NA, NaN, a dot, and the codes of the file.
 type Missing struct {

@@ -253,7 +253,7 @@ func TestReadRefuses(t *testing.T) {
 		{"UTF-16 without a mark", utf16Text(head+"secret,0,0,7,F\n", ""), columns, 1, "", table.ErrBinary},
 		{"a file of a spreadsheet", "PK\x03\x04\x14\x00\x00\x00", columns, 1, "", table.ErrBinary},
 		{"infinite", head + "secret,0,Inf,7,F\n", columns, 2, "q2", questionnaire.ErrNotFinite},
-		{"beyond float64", head + "secret,0,1e999,7,F\n", columns, 2, "q2", questionnaire.ErrNotNumber},
+		{"beyond float64", head + "secret,0,1e999,7,F\n", columns, 2, "q2", questionnaire.ErrNotFinite},
 		{"short row", head + "a,0,0,7,F\n\nsecret,0,0\n", columns, 4, "", nil},
 		{"confound missing", head + "secret,0,0,NA,F\n", columns, 2, "age", questionnaire.ErrNoConfound},
 		{"confound a word", head + "secret,0,0,old,F\n", columns, 2, "age", questionnaire.ErrNotNumber},

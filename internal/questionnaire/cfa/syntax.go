@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // The operators of the syntax, and of the parameters that no line of a model names.
@@ -148,7 +148,7 @@ func notName(text, side, op string) error {
 
 // modify reads what stands before a star.
 func (t *term) modify(text string) error {
-	if v, err := strconv.ParseFloat(text, 64); err == nil && !strings.ContainsAny(text, "nNiIxX_") {
+	if v, err := wording.Number(text); err == nil {
 		t.fixed = &v
 		return nil
 	}
@@ -157,7 +157,7 @@ func (t *term) modify(text string) error {
 	case text == "NA":
 		t.free = true
 	case match != nil:
-		v, err := strconv.ParseFloat(strings.TrimSpace(match[1]), 64)
+		v, err := wording.Number(match[1])
 		if err != nil {
 			return fmt.Errorf("%s holds no number", text)
 		}

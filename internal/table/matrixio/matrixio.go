@@ -8,12 +8,12 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
@@ -136,8 +136,8 @@ func (c cells) missing(field string) bool {
 func (c cells) isHeader(fields []string) bool {
 	return slices.ContainsFunc(fields, func(field string) bool {
 		field = strings.TrimSpace(field)
-		_, err := strconv.ParseFloat(field, 64)
-		return !c.missing(field) && errors.Is(err, strconv.ErrSyntax)
+		_, err := wording.Number(field)
+		return !c.missing(field) && errors.Is(err, wording.ErrNotNumber)
 	})
 }
 

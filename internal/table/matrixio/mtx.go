@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/matrix"
 )
@@ -252,14 +253,14 @@ func (m *mtxReader) value(field []byte, column int) (float64, error) {
 }
 
 func number(field string, line, column int) (float64, error) {
-	v, err := strconv.ParseFloat(field, 64)
+	v, err := wording.Number(field)
 	switch {
-	case err != nil && !errors.Is(err, strconv.ErrRange):
-		return 0, malformed(line, column, "not a number")
-	case v-v != 0:
-		return 0, &Error{Line: line, Column: column, Err: fmt.Errorf("%w: %g", linalg.ErrNonFinite, v)}
+	case errors.Is(err, wording.ErrNotFinite):
+		err = &Error{Line: line, Column: column, Err: fmt.Errorf("%w: %g", linalg.ErrNonFinite, v)}
+	case err != nil:
+		err = malformed(line, column, "%v", err)
 	}
-	return v, nil
+	return v, err
 }
 
 // coordinates holds the entries of a sparse matrix in file order, rows and columns from 0.

@@ -1,0 +1,61 @@
+package wording
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// The errors of Number.
+var (
+	ErrNotNumber = errors.New("not a number")
+	ErrNotFinite = errors.New("not a finite number")
+)
+
+// Number reads a finite decimal number, spaces around it ignored. It refuses the other forms of a number in Go:
+// underscores and hexadecimal digits. The error never quotes s. It wraps ErrNotNumber, with what s looks like if that
+// is known; or it is ErrNotFinite, and the value is not finite.
+func Number(s string) (float64, error) {
+	s = strings.TrimSpace(s)
+	v, err := strconv.ParseFloat(s, 64)
+	switch {
+	case errors.Is(err, strconv.ErrSyntax) || strings.ContainsAny(s, "_xX"):
+		return 0, notNumber(s)
+	case v-v != 0:
+		return v, ErrNotFinite
+	}
+	return v, nil
+}
+
+// others are cells that are not numbers but look like something known.
+var others = []struct {
+	form *regexp.Regexp
+	hint string
+}{
+	{
+		regexp.MustCompile(`^[+-]?[1-9]\d{0,2},\d{3}$`),
+		"it has a decimal comma or separates thousands; write 1.234 or 1234",
+	},
+	{regexp.MustCompile(`^[+-]?\d*,\d+$`), "it has a decimal comma; write 1.5, not 1,5"},
+	{regexp.MustCompile(`^[+-]?\d{1,3}([.,' ]\d{3})+([.,]\d+)?$`), "it separates thousands; write 1234.5"},
+	{
+		regexp.MustCompile(`^(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ].*)?$`),
+		"it is a date",
+	},
+	{regexp.MustCompile(`^\d{1,2}:\d\d(:\d\d)?$`), "it is a time of day"},
+	{regexp.MustCompile(`^[+-]?[\d.,]+ ?%$`), "it is a percentage; write the number alone"},
+	{regexp.MustCompile(`^[<>≤≥] ?=?[\d.,]+$`), "it is a limit, not a value"},
+	{regexp.MustCompile(`^[+-]?0[xX]|^[\d.]+_`), "only decimal digits count, without underscores"},
+	{regexp.MustCompile(`^AO?\d+$`), "it is an answer code such as LimeSurvey's A1"},
+}
+
+func notNumber(s string) error {
+	for _, o := range others {
+		if o.form.MatchString(s) {
+			return fmt.Errorf("%w: %s", ErrNotNumber, o.hint)
+		}
+	}
+	return ErrNotNumber
+}
