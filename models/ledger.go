@@ -3,6 +3,8 @@ package models
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +28,10 @@ type head struct {
 }
 
 const (
-	headFile   = "head.json"
+	headFile = "head.json"
+	// maxEvents bounds the lines of a history that are read, and maxBad those of which damage is told.
+	maxEvents, maxBad = 500_000, 100
+
 	headLimit  = 1 << 16 // bytes
 	headFormat = "wardcast-head/1"
 )
@@ -132,15 +137,20 @@ func (l *ledger) known() string {
 func (l *ledger) parse() {
 	var errs []error
 	bad := func(line int, err error) {
-		errs = append(errs, &FileError{File: historyFile, Err: fmt.Errorf("line %d: %w", line, err)})
+		if len(errs) < maxBad {
+			errs = append(errs, &FileError{File: historyFile, Err: fmt.Errorf("line %d: %w", line, err)})
+		}
 	}
-	whole, number, at := wholeLines(l.history), 0, 0
+	whole, number, sum := wholeLines(l.history), 0, sha256.New()
 	var before []byte
 	for line := range bytes.Lines(whole) {
-		number++
+		if number++; number > maxEvents {
+			bad(number, fmt.Errorf("more than %d events", maxEvents))
+			break
+		}
 		var e Event
 		err := json.Unmarshal(line, &e)
-		switch of := before; {
+		switch of := digest(before); {
 		case err != nil:
 			bad(number, err)
 		case e.Previous == "" && !l.chained:
@@ -148,15 +158,15 @@ func (l *ledger) parse() {
 			bad(number, errors.New("holds no hash of the line before: an older wardcast wrote it, or somebody by hand"))
 		default:
 			if e.Restart {
-				of = whole[:at]
+				of = hex.EncodeToString(sum.Sum(nil))
 			}
-			if e.Previous != digest(of) {
+			if e.Previous != of {
 				bad(number, errors.New("does not hold the hash of what stands before: that was changed, moved or removed"))
 			} else if e.Restart {
 				errs = nil
 			}
 		}
-		if at += len(line); err == nil {
+		if _, _ = sum.Write(line); err == nil { // never fails
 			l.events, l.chained = append(l.events, e), l.chained || e.Previous != ""
 		}
 		before = bytes.TrimSuffix(line, []byte("\n"))

@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/lists"
@@ -19,7 +18,9 @@ import (
 // With returns the store with keys: it signs what it adds and changes, and serves, promotes and rolls back to nothing
 // that no trusted key signed.
 func (s *Store) With(keys signing.Keys) *Store {
-	return &Store{bucket: s.bucket, keys: keys, vouched: new(sync.Map)}
+	with := New(s.bucket)
+	with.keys = keys
+	return with
 }
 
 const (

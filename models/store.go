@@ -32,10 +32,11 @@ type Store struct {
 	bucket  Bucket
 	keys    signing.Keys
 	vouched *sync.Map // what trusted keys signed: the SHA-256 of each manifest by its file, statements by generation
+	kept    *kept
 }
 
 // New returns the store in a bucket.
-func New(b Bucket) *Store { return &Store{bucket: b, vouched: new(sync.Map)} }
+func New(b Bucket) *Store { return &Store{bucket: b, vouched: new(sync.Map), kept: new(kept)} }
 
 // OpenDir returns the store on a directory, which the first Save creates. Package blobstore opens others.
 func OpenDir(path string) *Store { return New(Dir(path)) }

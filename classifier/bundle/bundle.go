@@ -99,7 +99,7 @@ func FileOf(data []byte) File {
 func (b *Bundle) Parse(name string, data []byte) (err error) {
 	switch name {
 	case VocabularyFile:
-		return json.Unmarshal(data, &b.Vocabulary)
+		b.Vocabulary, err = parseVocabulary(data)
 	case EvaluationFile:
 		if !json.Valid(data) {
 			return errors.New("not JSON")
@@ -118,6 +118,32 @@ func (b *Bundle) Parse(name string, data []byte) (err error) {
 		b.Tensors, _, err = safetensors.Read(data)
 	}
 	return err
+}
+
+// parseVocabulary decodes the terms one by one, since a file may hold far more than any training makes.
+func parseVocabulary(data []byte) (terms []Term, err error) {
+	if bytes.Count(data, []byte(",")) > maxCommas {
+		return nil, fmt.Errorf("more than %d values", maxCommas)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	begin, err := d.Token()
+	if err == nil && begin != nil && begin != json.Delim('[') { // a bundle without terms has null
+		err = errors.New("not a list of terms")
+	}
+	for err == nil && begin != nil && d.More() {
+		if len(terms) == maxTerms {
+			return nil, fmt.Errorf("more than %d terms", maxTerms)
+		}
+		terms = append(terms, Term{})
+		err = d.Decode(&terms[len(terms)-1])
+	}
+	if err == nil && begin != nil {
+		_, err = d.Token()
+	}
+	if err == nil && len(bytes.TrimSpace(data[d.InputOffset():])) > 0 {
+		err = errors.New("text behind the terms")
+	}
+	return terms, err
 }
 
 // MarshalBinary returns the files of the version, so that another process can save it.

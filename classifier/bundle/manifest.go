@@ -143,10 +143,10 @@ const (
 	PageFile       = "report.html"
 )
 
-// limits are the largest sizes of files in bytes. 100,000 terms take about 10 MiB, 1,000 topics over them 800 MiB.
+// limits are the largest sizes of files in bytes. 100,000 terms take about 10 MiB, 300 topics over them 240 MiB.
 var limits = map[string]int64{
-	VocabularyFile: 256 << 20,
-	TensorsFile:    4 << 30,
+	VocabularyFile: 64 << 20,
+	TensorsFile:    256 << 20,
 	EvaluationFile: 64 << 20,
 	CardFile:       16 << 20,
 	ReportFile:     64 << 20,
@@ -154,6 +154,12 @@ var limits = map[string]int64{
 }
 
 const manifestLimit = 16 << 20
+
+// Bounds of a vocabulary: its terms, and the commas between all their values.
+const (
+	maxTerms  = 1_000_000
+	maxCommas = 8 * maxTerms
+)
 
 // Limit returns the largest size in bytes of a file of a version, 0 if versions have none of that name.
 func Limit(file string) int64 {
@@ -178,7 +184,7 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	names := slices.Sorted(maps.Keys(m.Files))
 	for name := range limits {
 		if _, ok := m.Files[name]; !ok {
-			return nil, fmt.Errorf("%w: %s is not among its files %q", ErrManifest, name, names)
+			return nil, fmt.Errorf("%w: %s is not among its files %q", ErrManifest, name, names[:min(len(names), 20)])
 		}
 	}
 	for _, name := range names {
@@ -289,13 +295,13 @@ func CheckAdmission(classes, admission []string) error {
 	if err := CheckClasses(classes); err != nil {
 		return err
 	}
+	if n := len(admission); n == 0 || n >= len(classes) {
+		return fmt.Errorf("%d of %d classes mean admission, must be at least one and not all", n, len(classes))
+	}
 	for i, c := range admission {
 		if !slices.Contains(classes, c) || slices.Contains(admission[:i], c) {
 			return fmt.Errorf("admission class %q appears twice or is not one of the classes %q", c, classes)
 		}
-	}
-	if n := len(admission); n == 0 || n == len(classes) {
-		return fmt.Errorf("%d of %d classes mean admission, must be at least one and not all", n, len(classes))
 	}
 	return nil
 }

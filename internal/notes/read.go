@@ -100,6 +100,9 @@ func Read(paths []string, columns Columns) (*Table, error) {
 
 func (t *Table) read(in *table.Reader, columns *Columns) error {
 	r, err := newRecords(in, columns, true)
+	if err == nil {
+		r.use()
+	}
 	for err == nil {
 		if err = r.next(); err == nil {
 			err = t.add(r)
@@ -112,14 +115,17 @@ func (t *Table) read(in *table.Reader, columns *Columns) error {
 }
 
 func (t *Table) add(r *records) error {
-	row := Row{Patient: r.value(r.Patient), Visit: r.cell(r.ID), Text: r.cell(r.Text)}
+	// Cells share the memory of their line, in which the columns that nobody keeps may be long.
+	row := Row{
+		Patient: strings.Clone(r.value(r.Patient)), Visit: strings.Clone(r.cell(r.ID)), Text: strings.Clone(r.cell(r.Text)),
+	}
 	if r.Complaint != r.Label { // otherwise the complaint would reveal the label
-		row.Complaint = strings.TrimSpace(r.cell(r.Complaint))
+		row.Complaint = strings.Clone(strings.TrimSpace(r.cell(r.Complaint)))
 	}
 	if r.Label != siteColumn {
-		row.Site = r.value(siteColumn)
+		row.Site = strings.Clone(r.value(siteColumn))
 	}
-	y := r.value(r.Label)
+	y := strings.Clone(r.value(r.Label))
 	if y == "" {
 		return r.fail(r.Label, ErrNoLabel)
 	}
@@ -138,7 +144,7 @@ func (t *Table) add(r *records) error {
 	for i, a := range r.Aux {
 		if a.Kind == bundle.Categorical && new(msg.Note).Number(a.Name) == nil { // notes have numbers, not words, there
 			if s := r.value(a.Column); s != "" {
-				row.Aux[i] = fieldValue(a.Name, s)
+				row.Aux[i] = fieldValue(a.Name, strings.Clone(s))
 			}
 			continue
 		}

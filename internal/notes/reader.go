@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/internal/wording"
 )
@@ -36,7 +37,9 @@ func Open(path string, columns Columns, more ...string) (*Reader, error) {
 		return nil, errors.Join(err, in.Close())
 	}
 	more = slices.DeleteFunc(slices.Clone(more), func(name string) bool { return !msg.SiteField(name) })
-	return &Reader{rows: rows, more: more}, nil
+	r := &Reader{rows: rows, more: more}
+	r.find()
+	return r, nil
 }
 
 // Close releases the file.
@@ -60,7 +63,7 @@ func (r *Reader) Next(n *msg.Note) (line int, err error) {
 	if rows.in.Index(rows.ID) < 0 {
 		n.VisitID = strconv.Itoa(rows.row.Line)
 	}
-	if v := rows.value("schema_version"); v != "" {
+	if v := rows.value(versionColumn); v != "" {
 		n.SchemaVersion = v
 	}
 	for _, f := range r.fields {
@@ -91,6 +94,7 @@ func (r *Reader) find() {
 			r.fields = append(r.fields, field{name, column})
 		}
 	}
+	r.rows.use(lists.Map(r.fields, func(f field) string { return f.column })...)
 }
 
 // Lacks reports whether the rows read so far have no column for this field of a note.
@@ -115,6 +119,9 @@ func (r *Reader) column(name string) string {
 	}
 	return ""
 }
+
+// versionColumn is the optional column of the schema's version.
+const versionColumn = "schema_version"
 
 // fieldsPrefix begins the columns of msg.Note.Fields in tables made of messages.
 const fieldsPrefix = msg.FieldsField + "."
@@ -158,6 +165,15 @@ func newRecords(in *table.Reader, columns *Columns, labels bool) (*records, erro
 		}
 	}
 	return r, nil
+}
+
+// use says that only the columns of the roles and these are read.
+func (r *records) use(more ...string) {
+	columns := append(more, r.Text, r.Label, r.Complaint, r.Time, r.ID, r.Patient, siteColumn, versionColumn)
+	for _, a := range r.Aux {
+		columns = append(columns, a.Column)
+	}
+	r.in.Use(columns...)
 }
 
 // next reads the next row. After the last one it returns io.EOF, or an error for a column that no row had.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"math"
 	"math/big"
 	"os"
 	"slices"
@@ -17,23 +18,34 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// batchRows is the number of rows that are decoded at once.
-const batchRows = 128
+// batchValues is the number of values of a column that are read at once.
+const batchValues = 64
 
 type parquetRows struct {
-	columns []parquetColumn // by leaf
-	header  []string
-	rows    parquet.Rows
-	batch   []parquet.Row
-	ready   []parquet.Row // of the batch
-	number  int           // of the last row
-	cells   []string
+	file   *parquet.File
+	size   int64 // of the file in bytes
+	groups []parquet.RowGroup
+	left   int64 // rows of the current row group, groups[0]
+	leaves []parquetLeaf
+	header []string
+	number int // of the last row
+	cells  []string
+	pages  pages
+	most   int64 // bytes of pages at once
 }
 
-// parquetColumn maps a leaf's values to a cell and its spelling.
-type parquetColumn struct {
-	cell  int // -1 for a list, whose cells are missing
-	spell func(parquet.Value) string
+// parquetLeaf is a column that is read.
+type parquetLeaf struct {
+	index  int // in the file
+	cell   int
+	levels int // the most definition levels
+	spell  func(parquet.Value) string
+
+	pages  parquet.Pages // of the row group
+	page   parquet.Page
+	values parquet.ValueReader // of the page
+	buffer []parquet.Value
+	ready  []parquet.Value // of the buffer
 }
 
 // openParquet opens a file, which the caller must close.
@@ -46,39 +58,147 @@ func openParquet(f *os.File) (rows *parquetRows, err error) {
 	if info.Size() == 0 {
 		return nil, ErrNoRows
 	}
-	if !hasFooter(f, info.Size()) {
-		return nil, ErrParquet
+	if err := readFooter(f, info.Size()); err != nil {
+		return nil, err
 	}
 	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, ErrParquet // the library's errors quote the file
 	}
-	// its reader fails
-	groups := slices.DeleteFunc(file.RowGroups(), func(g parquet.RowGroup) bool { return g.NumRows() == 0 })
-	rows = &parquetRows{rows: parquet.MultiRowGroup(groups...).Rows(), batch: make([]parquet.Row, batchRows)}
-	for _, path := range file.Schema().Columns() {
+	rows = &parquetRows{
+		file: file, size: info.Size(), groups: file.RowGroups(), pages: pages{file: f},
+		most: max(maxPages, info.Size()),
+	}
+	for i, path := range file.Schema().Columns() {
 		leaf, _ := file.Schema().Lookup(path...)
-		name, cell := strings.Join(path, "."), len(rows.header)
-		if leaf.MaxRepetitionLevel > 0 {
-			if name, cell = path[0], -1; len(rows.header) > 0 && rows.header[len(rows.header)-1] == name {
-				rows.columns = append(rows.columns, parquetColumn{cell: cell}) // another leaf of the same list
-				continue
+		name := strings.Join(path, ".")
+		if leaf.MaxRepetitionLevel > 0 { // the cells of a list are missing
+			if name = path[0]; len(rows.header) > 0 && rows.header[len(rows.header)-1] == name {
+				continue // another leaf of the same list
 			}
+		} else {
+			rows.leaves = append(rows.leaves, parquetLeaf{
+				index: i, cell: len(rows.header), levels: leaf.MaxDefinitionLevel, spell: speller(leaf.Node.Type()),
+			})
 		}
-		rows.columns = append(rows.columns, parquetColumn{cell, speller(leaf.Node.Type())})
 		rows.header = append(rows.header, name)
 	}
 	rows.cells = make([]string, len(rows.header))
+	if most := rowsFree + rowsPerByte*info.Size(); file.NumRows() > most || rows.claimed() > most {
+		return nil, ErrManyRows
+	}
 	return rows, nil
 }
 
-// hasFooter reports whether the file holds all of its footer. The library would allocate memory for a larger one.
-func hasFooter(f io.ReaderAt, size int64) bool {
+// claimed returns the number of rows of all row groups.
+func (p *parquetRows) claimed() (n int64) {
+	for _, g := range p.groups {
+		n += max(0, min(g.NumRows(), math.MaxInt64/int64(len(p.groups))))
+	}
+	return n
+}
+
+// use leaves all columns out whose cells nobody reads: their pages are not decoded.
+func (p *parquetRows) use(cell func(int) bool) {
+	p.leaves = slices.DeleteFunc(p.leaves, func(l parquetLeaf) bool { return !cell(l.cell) })
+	p.most = maxPages
+}
+
+// open opens the next row group that has rows. It returns io.EOF after the last one.
+func (p *parquetRows) open() error {
+	for ; len(p.groups) > 0; p.groups = p.groups[1:] {
+		if p.left = p.groups[0].NumRows(); p.left > 0 {
+			break
+		}
+	}
+	if len(p.groups) == 0 {
+		return io.EOF
+	}
+	metadata := p.file.Metadata().RowGroups[len(p.file.RowGroups())-len(p.groups)]
+	chunks := p.groups[0].ColumnChunks()
+	p.groups = p.groups[1:]
+	var held int64
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		n, err := p.pages.chunk(&metadata.Columns[l.index].MetaData, l.levels)
+		if held += n; err != nil {
+			return err
+		}
+		if held > p.most {
+			return ErrManyPages
+		}
+		l.close()
+		l.pages = chunks[l.index].Pages()
+		if l.buffer == nil {
+			l.buffer = make([]parquet.Value, min(p.left, batchValues))
+		}
+	}
+	return nil
+}
+
+// next returns the next value of the row group.
+func (l *parquetLeaf) next() (v parquet.Value, err error) {
+	for len(l.ready) == 0 {
+		if l.values == nil {
+			if l.page, err = l.pages.ReadPage(); err != nil {
+				return v, ErrParquet
+			}
+			l.values = l.page.Values()
+		}
+		n, err := l.values.ReadValues(l.buffer)
+		if l.ready = l.buffer[:n]; n > 0 {
+			break
+		}
+		if err == nil || !errors.Is(err, io.EOF) {
+			return v, ErrParquet
+		}
+		parquet.Release(l.page)
+		l.page, l.values = nil, nil
+	}
+	v, l.ready = l.ready[0], l.ready[1:]
+	return v, nil
+}
+
+// close releases the row group.
+func (l *parquetLeaf) close() {
+	if l.page != nil {
+		parquet.Release(l.page)
+	}
+	if l.pages != nil {
+		_ = l.pages.Close() // only read
+	}
+	l.pages, l.page, l.values, l.ready = nil, nil, nil, nil
+}
+
+func (p *parquetRows) Close() error {
+	for i := range p.leaves {
+		p.leaves[i].close()
+	}
+	if p.pages.zstd != nil {
+		p.pages.zstd.Close()
+	}
+	return nil
+}
+
+// readFooter checks the footer of a file. The library would allocate what it says.
+func readFooter(f io.ReaderAt, size int64) error {
 	const magic = "PAR1"
 	var end [8]byte // the footer's size and the magic number
-	_, err := f.ReadAt(end[:], max(0, size-int64(len(end))))
-	return err == nil && string(end[4:]) == magic &&
-		int64(binary.LittleEndian.Uint32(end[:])) <= size-int64(len(end)+len(magic))
+	if _, err := f.ReadAt(end[:], max(0, size-int64(len(end)))); err != nil || string(end[4:]) != magic {
+		return ErrParquet
+	}
+	length := int64(binary.LittleEndian.Uint32(end[:]))
+	switch {
+	case length > size-int64(len(end)+len(magic)):
+		return ErrParquet
+	case length > maxFooter:
+		return ErrManyEntries
+	}
+	data := make([]byte, length)
+	if _, err := f.ReadAt(data, size-int64(len(end))-length); err != nil {
+		return ErrParquet
+	}
+	return checkFooter(data)
 }
 
 // rescue turns a panic of the library, which a damaged file can cause, into an error.
@@ -90,32 +210,34 @@ func rescue(err *error) {
 
 func (p *parquetRows) next() (row Row, err error) {
 	defer rescue(&err)
-	if len(p.ready) == 0 {
-		n, err := p.rows.ReadRows(p.batch)
-		switch p.ready = p.batch[:n]; {
-		case n > 0 && (err == nil || errors.Is(err, io.EOF)):
-		case errors.Is(err, io.EOF):
-			return Row{}, io.EOF
-		default:
-			return Row{}, ErrParquet
+	if p.left == 0 {
+		if err := p.open(); err != nil {
+			return Row{}, err
 		}
 	}
+	p.left--
 	p.number++
-	clear(p.cells)
-	bad := -1
-	for _, v := range p.ready[0] {
-		c := p.columns[v.Column()]
-		if v.IsNull() || c.cell < 0 {
-			continue
+	bad, size, reason := -1, 0, error(nil)
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		v, err := l.next()
+		if err != nil {
+			return Row{}, err
 		}
-		p.cells[c.cell] = c.spell(v)
-		if bad < 0 && !utf8.ValidString(p.cells[c.cell]) {
-			bad = c.cell
+		cell := ""
+		if isText := v.Kind() == parquet.ByteArray; isText && len(v.ByteArray()) > maxRow-size {
+			bad, reason, size = l.cell, ErrTooLong, maxRow
+		} else if !v.IsNull() {
+			cell = l.spell(v)
+			size += len(cell)
 		}
+		if bad < 0 && !utf8.ValidString(cell) {
+			bad, reason = l.cell, ErrEncoding
+		}
+		p.cells[l.cell] = cell
 	}
-	p.ready = p.ready[1:]
 	if bad >= 0 {
-		return Row{}, &Error{Line: p.number, Column: p.header[bad], Err: ErrEncoding}
+		return Row{}, &Error{Line: p.number, Column: p.header[bad], Err: reason}
 	}
 	return Row{p.number, p.cells}, nil
 }

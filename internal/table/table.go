@@ -77,9 +77,14 @@ var (
 	ErrQuote       = errors.New("a quotation mark in a cell without quotation marks around it")
 	ErrOpenQuote   = errors.New("a cell in quotation marks does not end, or text follows it")
 	ErrNotObject   = errors.New("not a JSON object")
-	ErrManyFields  = fmt.Errorf("more than %d names of fields", maxFields)
+	ErrManyColumns = fmt.Errorf("more than %d columns, or separators in one row", maxColumns)
+	ErrManyCells   = fmt.Errorf("more than %d cells, and %d for each that is not empty", maxCells, maxSparse)
+	ErrLongName    = fmt.Errorf("a name of a column of more than %d bytes", maxName)
 	// ErrCutOff wraps io.ErrUnexpectedEOF.
-	ErrCutOff  = fmt.Errorf("the compressed file is cut off: %w", io.ErrUnexpectedEOF)
+	ErrCutOff = fmt.Errorf("the compressed file is cut off: %w", io.ErrUnexpectedEOF)
+	// ErrExpands is returned for small files of immense contents, which somebody made to exhaust the memory.
+	ErrExpands = fmt.Errorf("it decompresses to more than %d MiB and %d times its size; decompress it first if you trust it",
+		freeRatio>>20, maxRatio)
 	ErrTooLong = fmt.Errorf("a row of more than %d MiB", maxRow>>20)
 	ErrParquet = errors.New("not a readable Parquet file: damaged, encrypted or compressed in an unknown way")
 )
@@ -193,7 +198,7 @@ func open(f *os.File, path string, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, r.at(err)
 	}
-	r.rows, r.closers = rows, append(r.closers, rows.rows.Close)
+	r.rows, r.closers = rows, append(r.closers, rows.Close)
 	return r, r.setHeader(rows.header)
 }
 
@@ -232,9 +237,13 @@ func (r *Reader) openText(o Options) error {
 	r.HeaderLine = first.Line
 	first.Cells = slices.Clone(first.Cells)
 	if r.Grows() {
-		rows := []Row{first}
+		rows, cells, present := []Row{first}, 0, 0
 		for o.Ahead && r.behind == nil {
 			row, err := r.Next()
+			cells, present = cells+len(row.Cells), present+len(r.rows.(*objects).has)
+			if cells > maxCells+maxSparse*present {
+				return ErrManyCells
+			}
 			if r.behind = err; err == nil {
 				rows = append(rows, Row{row.Line, slices.Clone(row.Cells)})
 			}
@@ -257,20 +266,37 @@ func (r *Reader) setHeader(names []string) error {
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		if _, twice := r.index[name]; twice && name != "" {
-			return &Error{File: r.File, Line: r.HeaderLine, Column: name, Err: ErrColumnTwice}
+			return &Error{File: r.File, Line: r.HeaderLine, Column: name[:min(len(name), maxName)], Err: ErrColumnTwice}
 		}
-		r.addColumn(name)
+		if _, err := r.addColumn(name); err != nil {
+			return &Error{File: r.File, Line: r.HeaderLine, Err: err}
+		}
 	}
 	return nil
 }
 
-func (r *Reader) addColumn(name string) int {
+// addColumn adds a column and returns its index.
+func (r *Reader) addColumn(name string) (int, error) {
 	i := len(r.Header)
+	switch {
+	case i == maxColumns:
+		return 0, ErrManyColumns
+	case len(name) > maxName:
+		return 0, ErrLongName
+	}
 	r.Header = append(r.Header, name)
 	if name != "" {
 		r.index[name] = i
 	}
-	return i
+	return i, nil
+}
+
+// Use says which columns are read. The cells of others are empty then in formats that can leave them out, which takes
+// less time and memory.
+func (r *Reader) Use(columns ...string) {
+	if p, ok := r.rows.(*parquetRows); ok {
+		p.use(func(cell int) bool { return slices.Contains(columns, r.Header[cell]) })
+	}
 }
 
 // Grows reports whether later rows may add columns, as in JSON lines.

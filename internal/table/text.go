@@ -25,14 +25,23 @@ const (
 	readBuffer = 1 << 16
 	// maxWindow bounds the memory of a zstd decoder: the limit of zstd itself without --long.
 	maxWindow = 128 << 20
+	// A file that decompresses to more than freeRatio bytes may decompress to maxRatio times its size. Text is below 20
+	// times; gzip of one byte over and over is 1,030 times, zstd far more.
+	maxRatio, freeRatio = 200, 32 << 20
+	// maxColumns bounds the columns of a table, or the names of fields in all rows of JSON lines, each of which has a
+	// cell in every row, and maxName the bytes of each name.
+	maxColumns, maxName = 100_000, 4096
+	// JSON lines that are read ahead have maxCells cells, and maxSparse for each one that is there.
+	maxCells, maxSparse = 1 << 24, 64
 )
 
 // Decompress returns the plain bytes of a file of this name: those of r, unless the name ends in .gz or .zst. The
 // caller must close it, and r.
 func Decompress(r io.Reader, name string) (io.ReadCloser, error) {
+	stored := &counted{Reader: r}
 	switch _, compression := Extensions(name); compression {
 	case ".gz":
-		in := bufio.NewReaderSize(r, readBuffer)
+		in := bufio.NewReaderSize(stored, readBuffer)
 		if _, err := in.Peek(1); errors.Is(err, io.EOF) {
 			return io.NopCloser(in), nil // an empty file holds no data, as with zstd
 		}
@@ -40,9 +49,9 @@ func Decompress(r io.Reader, name string) (io.ReadCloser, error) {
 		if err != nil {
 			return nil, cutOff(err)
 		}
-		return io.NopCloser(plain{z}), nil // its Close only repeats the error of Read
+		return io.NopCloser(&plain{compressed: z, stored: stored}), nil // its Close only repeats the error of Read
 	case ".zst":
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		z, err := zstd.NewReader(stored, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, err
 		}
@@ -50,16 +59,36 @@ func Decompress(r io.Reader, name string) (io.ReadCloser, error) {
 		return struct {
 			io.Reader
 			io.Closer
-		}{plain{in}, in}, nil
+		}{&plain{compressed: in, stored: stored}, in}, nil
 	}
 	return io.NopCloser(r), nil
 }
 
-// plain is the decompressed bytes. It returns ErrCutOff if they end too early.
-type plain struct{ compressed io.Reader }
+// counted counts the bytes that are read.
+type counted struct {
+	io.Reader
 
-func (p plain) Read(b []byte) (int, error) {
+	n int64
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// plain is the decompressed bytes. It returns ErrCutOff if they end too early, and ErrExpands if they are too many.
+type plain struct {
+	compressed io.Reader
+	stored     *counted
+	n          int64
+}
+
+func (p *plain) Read(b []byte) (int, error) {
 	n, err := p.compressed.Read(b)
+	if p.n += int64(n); p.n > freeRatio && p.n > maxRatio*p.stored.n {
+		return 0, ErrExpands
+	}
 	return n, cutOff(err)
 }
 
@@ -80,17 +109,26 @@ type input struct {
 type bounded struct {
 	r    io.Reader
 	left int // bytes that may be read until the row ends
+	// separator is that of cells, 0 for none; cells is how many of them may be read until the row ends.
+	separator byte
+	cells     int
 	// doubtful is set once a chunk was not UTF-8 by itself. A rune across two chunks sets it too, so that cells must
 	// then be looked at one by one; as long as it is not set, all are valid.
 	doubtful bool
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
+	switch {
+	case b.left <= 0:
 		return 0, ErrTooLong
+	case b.cells < 0:
+		return 0, ErrManyColumns
 	}
 	n, err := b.r.Read(p)
 	b.left -= n
+	if b.separator != 0 {
+		b.cells -= bytes.Count(p[:n], []byte{b.separator})
+	}
 	b.doubtful = b.doubtful || !utf8.Valid(p[:n])
 	return n, err
 }
@@ -141,6 +179,7 @@ func readSeparated(comma rune) func(*input, *Reader) (rowReader, error) {
 		}
 		s := &separated{in: in, csv: csv.NewReader(in.Reader)}
 		s.csv.ReuseRecord, s.csv.Comma = true, cmp.Or(comma, separator(head))
+		in.separator = byte(s.csv.Comma)
 		return s, nil
 	}
 }
@@ -166,7 +205,7 @@ func separator(head []byte) rune {
 }
 
 func (s *separated) next() (Row, error) {
-	s.in.left = maxRow
+	s.in.left, s.in.cells = maxRow, maxColumns
 	cells, err := s.csv.Read()
 	if p, ok := errors.AsType[*csv.ParseError](err); ok {
 		err = p.Err
@@ -183,6 +222,9 @@ func (s *separated) next() (Row, error) {
 	if err != nil {
 		return Row{}, err
 	}
+	if len(cells) > maxColumns {
+		return Row{}, ErrManyColumns
+	}
 	if s.header == nil {
 		s.header = append([]string{}, cells...)
 	}
@@ -194,9 +236,6 @@ func (s *separated) next() (Row, error) {
 	return Row{line, cells}, nil
 }
 
-// maxFields bounds the names of fields in all rows of JSON lines, each of which has a cell in every row.
-const maxFields = 1 << 16
-
 type objects struct {
 	in    *input
 	table *Reader // whose header grows
@@ -204,9 +243,12 @@ type objects struct {
 	scan  jsonscan.Scanner
 	text  string   // that scan reads
 	cells []string // of the row
+	has   []int    // the columns of the row that have a cell
 	row   []int    // the number of the row, from 1, that last had each column
+	names int      // bytes of the names of all columns
 	count int      // of rows
 	err   error    // of the row, if it is an object
+	large error    // the columns are too many, or their names too long
 }
 
 func readObjects(in *input, r *Reader) (rowReader, error) {
@@ -224,10 +266,13 @@ func (o *objects) next() (Row, error) {
 		o.text = strings.TrimSpace(line)
 	}
 	o.count++
-	clear(o.cells)
+	for _, i := range o.has {
+		o.cells[i] = ""
+	}
+	o.has = o.has[:0]
 	o.scan, o.err = jsonscan.New(o.text), nil
 	if o.scan.Peek() != '{' || !o.object("", 0) || !o.scan.End() {
-		return Row{}, o.fail("", ErrNotObject)
+		return Row{}, cmp.Or(o.large, o.fail("", ErrNotObject))
 	}
 	if o.err == nil && o.in.doubtful && !utf8.ValidString(o.text) {
 		o.err = o.fail("", ErrEncoding)
@@ -245,6 +290,10 @@ func (o *objects) fail(column string, err error) error {
 // object reads an object at a depth; prefix precedes the names of its fields. It returns false for invalid JSON.
 func (o *objects) object(prefix string, depth int) bool {
 	return o.scan.Object(func(name string) (ok bool) {
+		if len(prefix)+len(name) > maxName {
+			o.large = ErrLongName
+			return false
+		}
 		if prefix != "" {
 			name = prefix + name
 		}
@@ -260,20 +309,22 @@ func (o *objects) object(prefix string, depth int) bool {
 			ok = o.scan.Skip(depth + 1)
 			cell = strings.TrimLeft(o.text[start:o.scan.Offset()], " \t\r\n")
 		}
-		o.set(name, cell)
-		return ok
+		return o.set(name, cell) && ok
 	})
 }
 
-func (o *objects) set(name, cell string) {
+// set sets a cell of the row. It returns false if the columns become too many.
+func (o *objects) set(name, cell string) bool {
 	i := o.table.Index(name)
-	switch {
-	case i >= 0:
-	case len(o.table.Header) == maxFields:
-		o.err = &Error{Err: ErrManyFields}
-		return
-	default:
-		i = o.table.addColumn(strings.Clone(name))
+	if i < 0 {
+		if o.names += len(name); o.names > maxRow {
+			o.large = ErrManyColumns
+		} else {
+			i, o.large = o.table.addColumn(strings.Clone(name))
+		}
+		if o.large != nil {
+			return false
+		}
 	}
 	for len(o.cells) <= i {
 		o.cells, o.row = append(o.cells, ""), append(o.row, 0)
@@ -282,4 +333,6 @@ func (o *objects) set(name, cell string) {
 		o.err = o.fail(name, ErrColumnTwice)
 	}
 	o.cells[i], o.row[i] = cell, o.count
+	o.has = append(o.has, i)
+	return true
 }

@@ -38,12 +38,15 @@ type generation struct {
 // generations lists the generations of the store, oldest first, and which is in use here.
 func (a *API) generations(q *query) http.Handler {
 	t := a.options.Triage
-	all, damage := models.ListGenerations(q.Context(), t.Store)
-	if all == nil && damage != nil {
-		return unreadable(q.Context(), a.options.Logger, damage)
+	o, err := t.Store.Overview(q.Context())
+	if err == nil && o.Generations == nil {
+		err = o.Damage
+	}
+	if err != nil {
+		return unreadable(q.Context(), a.options.Logger, err)
 	}
 	list := []generation{}
-	for _, g := range all {
+	for _, g := range o.Generations {
 		one := generation{
 			Name: g.Name, Parent: g.Parent, CreatedAt: g.CreatedAt, By: g.By, Status: g.Status, Reason: g.Reason,
 			Models: []member{},
@@ -55,19 +58,25 @@ func (a *API) generations(q *query) http.Handler {
 		}
 		list = append(list, one)
 	}
-	return JSON(map[string]any{"in_use": t.Set().Generation, "generations": list, "damage": lines(damage)})
+	return JSON(map[string]any{"in_use": t.Set().Generation, "generations": list, "damage": lines(o.Damage)})
 }
 
 // history lists the events of the store, oldest first.
 func (a *API) history(q *query) http.Handler {
-	events, damage := a.options.Triage.Store.History(q.Context())
-	if _, damaged := errors.AsType[*models.FileError](damage); damage != nil && !damaged {
-		return unreadable(q.Context(), a.options.Logger, damage)
+	o, err := a.options.Triage.Store.Overview(q.Context())
+	if err == nil {
+		if _, damaged := errors.AsType[*models.FileError](o.Lost); !damaged {
+			err = o.Lost
+		}
 	}
+	if err != nil {
+		return unreadable(q.Context(), a.options.Logger, err)
+	}
+	events := o.Events
 	if events == nil {
 		events = []models.Event{}
 	}
-	return JSON(map[string]any{"events": events, "damage": lines(damage)})
+	return JSON(map[string]any{"events": events, "damage": lines(o.Lost)})
 }
 
 // lines returns the lines of an error: damage is reported without hiding the rest.

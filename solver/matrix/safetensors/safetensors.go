@@ -83,6 +83,12 @@ func count(shape []int, limit uint64) (uint64, bool) {
 // MaxHeader is the largest header in bytes that is read or written, the limit of Python's safetensors.
 const MaxHeader = 100_000_000
 
+// Bounds of what a header may hold, beyond what any model has: they are counted before it is decoded.
+const (
+	maxTensors = 10_000
+	maxCommas  = 1 << 20 // between tensors, fields and dimensions
+)
+
 const metadataKey = "__metadata__"
 
 type entry struct {
@@ -95,7 +101,7 @@ type entry struct {
 // NaN and infinities are accepted.
 //
 // Errors wrap ErrFormat and name the tensor: a header that is longer than MaxHeader or the file, is not a JSON object,
-// or repeats a name; metadata other than strings; a type other than F64, or an unknown field; a shape that is negative,
+// repeats a name, or has more than 10,000 tensors; metadata other than strings; a type other than F64, or an unknown field; a shape that is negative,
 // too large or not the length of the data; offsets outside the file, overlapping or with holes; bytes behind the last
 // tensor.
 func Read(data []byte) (Tensors, map[string]string, error) {
@@ -160,6 +166,9 @@ func parseHeader(head []byte) (map[string]entry, map[string]string, error) {
 	if len(head) == 0 || head[0] != '{' || !utf8.Valid(head) {
 		return nil, nil, malformed("header is not a JSON object in UTF-8")
 	}
+	if bytes.Count(head, []byte(",")) > maxCommas {
+		return nil, nil, malformed("a header of more than %d values", maxCommas)
+	}
 	var metadata map[string]string
 	entries := map[string]entry{}
 	dec := json.NewDecoder(bytes.NewReader(head))
@@ -174,6 +183,9 @@ func parseHeader(head []byte) (map[string]entry, map[string]string, error) {
 		}
 		if _, ok := entries[name]; ok {
 			return malformed("tensor %q appears twice", name)
+		}
+		if len(entries) == maxTensors {
+			return malformed("more than %d tensors", maxTensors)
 		}
 		var e entry
 		if err := dec.Decode(&e); err != nil {

@@ -130,30 +130,28 @@ func pathOf(model, version string) string {
 
 // read fills in what the store holds. Damage is reported on the page, and the rest is shown.
 func (data *view) read(ctx context.Context, store *models.Store) error {
-	all, damage := models.ListGenerations(ctx, store)
+	o, err := store.Overview(ctx)
+	if err != nil {
+		return err
+	}
+	all, damage, events, objections, disagree := o.Generations, o.Damage, o.Events, o.Objections, o.Disagree
 	if all == nil && damage != nil {
 		return damage
 	}
-	events, err := store.History(ctx)
-	if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged {
-		return err
+	if _, damaged := errors.AsType[*models.FileError](o.Lost); o.Lost != nil && !damaged {
+		return o.Lost
 	}
-	disagree := store.Agree(ctx)
 	if disagree != nil && !errors.Is(disagree, models.ErrDisagree) {
 		return disagree
 	}
 	switch {
-	case disagree != nil && damage == nil && err == nil:
+	case disagree != nil && damage == nil && o.Lost == nil:
 		data.Damage = "Champion and history disagree: somebody changed one of them by hand. Scoring continues with the " +
 			"models in use. `wardcast models verify` says what is wrong; a promotion that names a generation repairs it."
-	case errors.Join(damage, err) != nil:
+	case errors.Join(damage, o.Lost) != nil:
 		data.Damage = "Part of the store is damaged: some files cannot be read. `wardcast models verify` names them."
 	case len(all) == 0 && data.InUse != "":
 		data.Damage = "The model store is not there, or empty. Scoring continues, but after a restart notes would wait."
-	}
-	objections, err := store.Objections(ctx)
-	if err != nil {
-		return err
 	}
 	names := make([]string, len(all))
 	for i, g := range all {
@@ -186,8 +184,8 @@ func (data *view) read(ctx context.Context, store *models.Store) error {
 		}
 		data.History = append(data.History, v)
 	}
-	_, err = store.Before(ctx)
-	data.CanRollBack, data.NoOther = err == nil, errors.Is(err, models.ErrNotFound) && data.Champion != ""
+	data.CanRollBack = o.NoBefore == nil
+	data.NoOther = errors.Is(o.NoBefore, models.ErrNotFound) && data.Champion != ""
 	return nil
 }
 

@@ -1,0 +1,366 @@
+package table
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/encoding/delta"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
+)
+
+const (
+	// maxPages bounds the bytes that are decoded at once: the dictionary and one page of each column that is read.
+	maxPages = 128 << 20
+	// maxEntries bounds the elements of all lists in a footer, of which a structure counts as perStructure: some 20 for
+	// each column of each row group.
+	maxEntries   = 1 << 21
+	perStructure = 4
+	maxFooter    = 64 << 20
+	// maxList bounds the columns and the row groups: the library counts both in 16 bits.
+	maxList = math.MaxUint16
+	// maxPageHeader bounds the header of a page, which may hold its least and its greatest value.
+	maxPageHeader = 1 << 18
+	// rowsPerByte bounds the rows of a file by its size, beyond the first rowsFree.
+	rowsPerByte, rowsFree = 64, 1 << 20
+)
+
+// The reasons for which a Parquet file is not decoded.
+var (
+	ErrManyPages   = fmt.Errorf("pages of more than %d MiB at once: write smaller pages or row groups", maxPages>>20)
+	ErrManyEntries = fmt.Errorf("a footer of more than %d MiB, %d entries, or %d columns or row groups", maxFooter>>20,
+		maxEntries, maxList)
+	ErrManyRows = fmt.Errorf("more rows than %d and %d for each byte of the file", rowsFree, rowsPerByte)
+)
+
+// pages finds out how large pages are before the library decodes them, since it believes what headers say and
+// decompresses whatever comes.
+type pages struct {
+	file io.ReaderAt
+	zstd *zstd.Decoder
+	head [maxPageHeader]byte
+}
+
+// chunk returns how much memory a column of a row group takes: its dictionary and its largest page. Definition levels
+// go up to levels.
+func (p *pages) chunk(c *format.ColumnMetaData, levels int) (held int64, err error) {
+	at, values := c.DataPageOffset, int64(0)
+	if c.DictionaryPageOffset != 0 {
+		at = c.DictionaryPageOffset
+	}
+	var dictionary, largest int64
+	for values < c.NumValues {
+		h, n, err := p.header(at)
+		if err != nil {
+			return 0, err
+		}
+		size, err := p.page(h, at+int64(n), c.Codec, levels)
+		if err != nil {
+			return 0, err
+		}
+		at += int64(n) + int64(h.CompressedPageSize)
+		if h.Type == format.DictionaryPage {
+			dictionary += size
+		}
+		largest = max(largest, size)
+		values += int64(h.DataPageHeader.V.NumValues) + int64(h.DataPageHeaderV2.V.NumValues)
+	}
+	return dictionary + largest, nil
+}
+
+// header reads the header at an offset, and returns its length.
+func (p *pages) header(at int64) (h *format.PageHeader, length int, err error) {
+	for _, size := range []int{1 << 10, maxPageHeader} {
+		n, e := p.file.ReadAt(p.head[:size], at)
+		if e != nil && !errors.Is(e, io.EOF) {
+			return nil, 0, e
+		}
+		in := new(thrift.CompactProtocol).NewReaderFromBytes(bytes.Clone(p.head[:n]))
+		h = new(format.PageHeader)
+		if err = thrift.NewDecoder(in).Decode(h); err == nil {
+			if min(h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeader.V.NumValues,
+				h.DataPageHeaderV2.V.NumValues, h.DictionaryPageHeader.V.NumValues) < 0 {
+				return nil, 0, ErrParquet
+			}
+			return h, in.BytesRead(), nil
+		}
+	}
+	return nil, 0, ErrParquet
+}
+
+// page returns the bytes that a page takes once decoded, or an error if these are too many or not as its header says.
+func (p *pages) page(h *format.PageHeader, at int64, codec format.CompressionCodec, levels int) (int64, error) {
+	v1, v2 := &h.DataPageHeader.V, &h.DataPageHeaderV2.V
+	values := max(v1.NumValues, v2.NumValues, h.DictionaryPageHeader.V.NumValues)
+	const perValue = 5 // a level, and an offset or an index
+	held := int64(h.UncompressedPageSize) + perValue*int64(values)
+	if held > maxPages || h.CompressedPageSize > maxPages {
+		return 0, ErrManyPages
+	}
+	packed := make([]byte, h.CompressedPageSize)
+	if _, err := p.file.ReadAt(packed, at); err != nil {
+		return 0, ErrParquet
+	}
+	width, encoding := bits.Len(uint(levels)), v1.Encoding
+	ok, before := true, 0
+	if h.Type == format.DataPageV2 { // its levels are not compressed
+		repeats := int(v2.RepetitionLevelsByteLength)
+		encoding, before = v2.Encoding, repeats+int(v2.DefinitionLevelsByteLength)
+		if repeats < 0 || before < repeats || before > len(packed) {
+			return 0, ErrParquet
+		}
+		ok = fits(packed[repeats:before], width, values)
+		if v2.IsCompressed.Valid && !v2.IsCompressed.V {
+			codec = format.Uncompressed
+		}
+	}
+	plain, err := p.plain(codec, packed[before:], max(0, int(h.UncompressedPageSize)-before))
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case h.Type == format.DictionaryPage:
+		return held, nil
+	case h.Type == format.DataPage && levels > 0 && v1.DefinitionLevelEncoding == format.RLE:
+		if len(plain) < 4 || uint64(binary.LittleEndian.Uint32(plain)) > uint64(len(plain)-4) {
+			return 0, ErrParquet
+		}
+		end := 4 + binary.LittleEndian.Uint32(plain)
+		ok, plain = fits(plain[4:end], width, values), plain[end:]
+	}
+	switch encoding {
+	case format.PlainDictionary, format.RLEDictionary:
+		ok = ok && (len(plain) == 0 || fits(plain[1:], int(plain[0]), values))
+	case format.RLE:
+		ok = ok && (len(plain) < 4 || fits(plain[4:], 1, values))
+	case format.DeltaBinaryPacked, format.DeltaLengthByteArray, format.DeltaByteArray:
+		ok = ok && announces(plain, values)
+	}
+	if ok && encoding == format.DeltaByteArray { // each value may repeat most of the one before
+		shared, err := new(delta.BinaryPackedEncoding).DecodeInt32(nil, plain)
+		if err != nil {
+			return 0, ErrParquet
+		}
+		for _, n := range shared {
+			held += int64(max(0, n))
+		}
+	}
+	switch {
+	case !ok:
+		return 0, ErrParquet
+	case held > maxPages:
+		return 0, ErrManyPages
+	}
+	return held, nil
+}
+
+// plain returns the bytes of a compressed page, which must not be more than size.
+func (p *pages) plain(codec format.CompressionCodec, packed []byte, size int) (plain []byte, err error) {
+	var in io.Reader
+	switch codec {
+	case format.Uncompressed:
+		return packed, nil
+	case format.Snappy:
+		if n, err := s2.DecodedLen(packed); err != nil || n > size {
+			return nil, ErrParquet
+		}
+		if plain, err = s2.Decode(nil, packed); err != nil {
+			return nil, ErrParquet
+		}
+		return plain, nil
+	case format.Lz4Raw:
+		plain = make([]byte, size)
+		n, err := lz4.UncompressBlock(packed, plain)
+		if err != nil {
+			return nil, ErrParquet
+		}
+		return plain[:n], nil
+	case format.Gzip:
+		in, err = gzip.NewReader(bytes.NewReader(packed))
+	case format.Brotli:
+		in = brotli.NewReader(bytes.NewReader(packed))
+	case format.Zstd:
+		if p.zstd == nil {
+			p.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		}
+		if err == nil {
+			err = p.zstd.Reset(bytes.NewReader(packed))
+		}
+		in = p.zstd
+	default:
+		err = ErrParquet
+	}
+	if err != nil {
+		return nil, ErrParquet
+	}
+	plain = make([]byte, size+1)
+	n, err := io.ReadFull(in, plain)
+	if err == nil || !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, ErrParquet // more than size, or damaged
+	}
+	return plain[:n], nil
+}
+
+// fits reports whether runs of values with this number of bits (the hybrid encoding of Parquet) are as many as there
+// are values, or few more: the last run is padded.
+func fits(runs []byte, width int, values int32) bool {
+	const padding = 512
+	left := int64(values) + padding
+	for len(runs) > 0 {
+		head, n := binary.Uvarint(runs)
+		count, size := int64(head>>1), int64(width+7)/8
+		if n <= 0 || head>>1 > math.MaxInt32 {
+			return false
+		}
+		if head&1 == 1 {
+			count, size = 8*count, count*int64(width)
+		}
+		if left -= count; left < 0 {
+			return false
+		}
+		runs = runs[n:]
+		if count > 0 {
+			runs = runs[min(size, int64(len(runs))):]
+		}
+	}
+	return true
+}
+
+// announces reports whether the header of delta-encoded numbers says that they are at most so many.
+func announces(numbers []byte, values int32) bool {
+	var head uint64
+	for range 3 { // size of a block, its parts, the number of values
+		n := 0
+		if head, n = binary.Uvarint(numbers); n <= 0 {
+			return len(numbers) == 0
+		}
+		numbers = numbers[n:]
+	}
+	return head <= uint64(values)
+}
+
+// footer walks over a structure of Thrift's compact protocol and counts the elements of its lists, for which the library
+// allocates memory before it reads them.
+type footer struct {
+	data    []byte
+	entries uint64
+}
+
+func checkFooter(data []byte) error {
+	f := &footer{data: data}
+	switch ok := f.skip(thriftStruct, 0); {
+	case f.entries > maxEntries:
+		return ErrManyEntries
+	case !ok:
+		return ErrParquet
+	}
+	return nil
+}
+
+const (
+	thriftBinary, thriftList, thriftSet, thriftMap, thriftStruct = 8, 9, 10, 11, 12
+	thriftDepth                                                  = 64
+)
+
+// skip consumes a value of a type.
+func (f *footer) skip(kind byte, depth int) bool {
+	if depth > thriftDepth {
+		return false
+	}
+	switch kind {
+	case 1, 2: // true and false, in a structure
+		return true
+	case 3:
+		return f.drop(1)
+	case 4, 5, 6:
+		_, ok := f.uvarint()
+		return ok
+	case 7:
+		return f.drop(8)
+	case thriftBinary:
+		n, ok := f.uvarint()
+		return ok && f.drop(n)
+	case thriftList, thriftSet:
+		b, ok := f.byte()
+		n := uint64(b >> 4)
+		if n == 15 {
+			n, ok = f.uvarint()
+		}
+		return ok && f.count(n, depth, b&15) && f.elements(n, depth, b&15)
+	case thriftMap:
+		n, ok := f.uvarint()
+		if !ok || n == 0 {
+			return ok
+		}
+		b, ok := f.byte()
+		return ok && f.count(n, depth, thriftStruct) && f.elements(n, depth, b>>4, b&15)
+	case thriftStruct:
+		for {
+			b, ok := f.byte()
+			if !ok || b == 0 {
+				return ok
+			}
+			if b>>4 == 0 {
+				_, ok = f.uvarint()
+			}
+			if !ok || !f.skip(b&15, depth+1) {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+func (f *footer) elements(n uint64, depth int, kinds ...byte) bool {
+	for range n {
+		for _, kind := range kinds {
+			if kind <= 2 && !f.drop(1) || kind > 2 && !f.skip(kind, depth+1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// count counts the elements of a list. Those of the outermost structure are the columns and the row groups.
+func (f *footer) count(n uint64, depth int, kind byte) bool {
+	if n > maxEntries || depth == 1 && n > maxList {
+		n = maxEntries + 1
+	} else if kind == thriftStruct {
+		n *= perStructure
+	}
+	f.entries += n
+	return f.entries <= maxEntries
+}
+
+func (f *footer) byte() (byte, bool) {
+	if len(f.data) == 0 {
+		return 0, false
+	}
+	b := f.data[0]
+	f.data = f.data[1:]
+	return b, true
+}
+
+func (f *footer) uvarint() (uint64, bool) {
+	v, n := binary.Uvarint(f.data)
+	return v, n > 0 && f.drop(uint64(n))
+}
+
+func (f *footer) drop(n uint64) bool {
+	if n > uint64(len(f.data)) {
+		return false
+	}
+	f.data = f.data[n:]
+	return true
+}
