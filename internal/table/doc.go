@@ -6,7 +6,7 @@
 // a list, and Parquet's null. Fields of nested objects are columns with dots in their names, as in vitals.hr.
 //
 // Text must be UTF-8; a byte order mark is dropped. Rows are read one at a time, and a row of text is at most 16 MiB,
-// so that memory stays bounded whatever a file holds. No error quotes a cell.
+// so that memory stays bounded whatever a file holds; table.go and text.go have further limits. No error quotes a cell.
 //
 // It stands in internal because notes, answers, matrices and the output of commands are all tables: it belongs to none
 // of them, since it does not interpret the cells.

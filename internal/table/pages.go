@@ -30,7 +30,7 @@ const (
 	// maxList bounds the columns and the row groups: the library counts both in 16 bits.
 	maxList = math.MaxUint16
 	// maxPageHeader bounds the header of a page, which may hold its least and its greatest value.
-	maxPageHeader = 1 << 18
+	maxPageHeader = 64 << 20
 	// rowsPerByte bounds the rows of a file by its size, beyond the first rowsFree.
 	rowsPerByte, rowsFree = 64, 1 << 20
 )
@@ -47,8 +47,8 @@ var (
 // decompresses whatever comes.
 type pages struct {
 	file io.ReaderAt
+	size int64 // of the file in bytes
 	zstd *zstd.Decoder
-	head [maxPageHeader]byte
 }
 
 // chunk returns how much memory a column of a row group takes: its dictionary and its largest page. Definition levels
@@ -80,12 +80,13 @@ func (p *pages) chunk(c *format.ColumnMetaData, levels int) (held int64, err err
 
 // header reads the header at an offset, and returns its length.
 func (p *pages) header(at int64) (h *format.PageHeader, length int, err error) {
-	for _, size := range []int{1 << 10, maxPageHeader} {
-		n, e := p.file.ReadAt(p.head[:size], at)
+	for size := int64(1 << 10); size <= maxPageHeader; size <<= 4 {
+		data := make([]byte, max(0, min(size, p.size-at)))
+		n, e := p.file.ReadAt(data, at)
 		if e != nil && !errors.Is(e, io.EOF) {
 			return nil, 0, e
 		}
-		in := new(thrift.CompactProtocol).NewReaderFromBytes(bytes.Clone(p.head[:n]))
+		in := new(thrift.CompactProtocol).NewReaderFromBytes(data[:n])
 		h = new(format.PageHeader)
 		if err = thrift.NewDecoder(in).Decode(h); err == nil {
 			if min(h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeader.V.NumValues,
@@ -93,6 +94,9 @@ func (p *pages) header(at int64) (h *format.PageHeader, length int, err error) {
 				return nil, 0, ErrParquet
 			}
 			return h, in.BytesRead(), nil
+		}
+		if int64(n) < size {
+			break
 		}
 	}
 	return nil, 0, ErrParquet
@@ -249,8 +253,8 @@ func announces(numbers []byte, values int32) bool {
 	return head <= uint64(values)
 }
 
-// footer walks over a structure of Thrift's compact protocol and counts the elements of its lists, for which the library
-// allocates memory before it reads them.
+// footer walks over a structure of Thrift's compact protocol and counts the elements of its lists, for which the
+// library allocates memory before it reads them.
 type footer struct {
 	data    []byte
 	entries uint64

@@ -23,7 +23,6 @@ const batchValues = 64
 
 type parquetRows struct {
 	file   *parquet.File
-	size   int64 // of the file in bytes
 	groups []parquet.RowGroup
 	left   int64 // rows of the current row group, groups[0]
 	leaves []parquetLeaf
@@ -66,7 +65,7 @@ func openParquet(f *os.File) (rows *parquetRows, err error) {
 		return nil, ErrParquet // the library's errors quote the file
 	}
 	rows = &parquetRows{
-		file: file, size: info.Size(), groups: file.RowGroups(), pages: pages{file: f},
+		file: file, groups: file.RowGroups(), pages: pages{file: f, size: info.Size()},
 		most: max(maxPages, info.Size()),
 	}
 	for i, path := range file.Schema().Columns() {

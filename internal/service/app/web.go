@@ -59,6 +59,7 @@ func checkHTTP(h *config.HTTP, insecure bool) error {
 // listening holds access and encryption of the HTTP address. Renewed tokens and certificates need no restart.
 type listening struct {
 	access      httpapi.Access
+	connections *httpapi.Connections
 	certificate *reload.Value[*tls.Certificate] // nil without TLS
 }
 
@@ -66,13 +67,12 @@ func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
 	stale := func(err error) {
 		log.Warn("cannot read the file; still using its previous contents", "key", "http", "err", err)
 	}
-	l := &listening{access: httpapi.Access{
-		Local: config.Loopback(h.Listen), TLS: h.TLS.CertFile != "", Rate: h.RateLimit.PerSecond,
-		Burst: h.RateLimit.Burst,
-	}}
-	if l.access.Burst == 0 {
-		l.access.Burst = int(l.access.Rate)
+	l := &listening{
+		access:      httpapi.Access{Local: config.Loopback(h.Listen), TLS: h.TLS.CertFile != ""},
+		connections: &httpapi.Connections{Most: int64(h.Connections)},
 	}
+	l.access.Rate, l.access.Burst = h.Limit()
+	l.access.Proxies, _ = h.Proxies() // the configuration was checked
 	if len(h.Tokens) > 0 {
 		var files []string
 		for _, t := range h.Tokens {
@@ -145,6 +145,7 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 	}
 	w.monitor = health.New(a.Registry, time.Now, streams...)
 	options := httpapi.Options{Logger: w.log, Gatherer: a.Registry, Metrics: r, Access: l.access, Ready: a.readiness}
+	options.Connections = l.connections
 	options.Trail = &httpapi.Trail{Since: time.Now()}
 	if t != nil {
 		zone, err := time.LoadLocation(a.Config.HTTP.TimeZone)
@@ -277,6 +278,7 @@ func (w *web) serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes: httpMaxHeader, ErrorLog: slog.NewLogLogger(&serverLog{w.log.Handler(), handshakes},
 			slog.LevelWarn),
 	}
+	w.connections.Watch(server)
 	down := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(down)

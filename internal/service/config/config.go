@@ -170,6 +170,7 @@ func Default() Config {
 		},
 		HTTP: HTTP{
 			Listen: "127.0.0.1:8080", LabelRoles: []string{Viewer, Operator}, Shifts: []string{}, TimeZone: "UTC",
+			Connections: 5000, TrustedProxies: []string{},
 		},
 		Bridge: defaultBridge(),
 		Log:    Log{Level: "info"},

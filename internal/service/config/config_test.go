@@ -78,7 +78,7 @@ func TestLoadHTTP(t *testing.T) {
 	}
 	want := HTTP{
 		Listen: "0.0.0.0:8443", TLS: ServerTLS{filepath.Join(dir, "a.pem"), "/b.pem"},
-		RateLimit: RateLimit{PerSecond: 2.5},
+		RateLimit: RateLimit{PerSecond: new(2.5)}, Connections: 5000, TrustedProxies: []string{},
 		Tokens: []Token{
 			{Name: "ward-board", Role: Viewer, TokenFile: filepath.Join(dir, "token"), TokenEnv: ""},
 			{Name: "j.doe", Role: Operator, TokenFile: "", TokenEnv: "WARDCAST_TEST_TOKEN"},
@@ -188,6 +188,8 @@ func TestLoadRefuses(t *testing.T) {
 			`http.tokens[1].name: "a"`, `http.tokens[1].role: "admin"`, "http.tokens[1]: needs either",
 			"http.tokens[2].name", "http.tokens[2]: needs either",
 		}},
+		"proxies":          {ok + "http: {trusted_proxies: [10.0.0.0/40]}\n", []string{"http.trusted_proxies"}},
+		"connections":      {ok + "http: {connections: 0}\n", []string{"http.connections"}},
 		"rate":             {ok + "http: {rate_limit: {per_second: -1}}\n", []string{"http.rate_limit"}},
 		"nothing to score": {ok + "models: {store: ''}\n", []string{"models.store", "questionnaires.models"}},
 		"class without notes": {
@@ -431,6 +433,26 @@ func TestLoadInput(t *testing.T) {
 	want.Levels["sex"], want.Levels["site"] = map[string][]string{"female": {"w"}}, map[string][]string{"Main": {"m1"}}
 	if d := cmp.Diff(want, c.Input); d != "" {
 		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// TestLimit: only this machine without tokens has no limit of requests by default.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		http  HTTP
+		rate  float64
+		burst int
+	}{
+		"loopback":             {HTTP{Listen: "127.0.0.1:80"}, 0, 0},
+		"loopback with tokens": {HTTP{Listen: "127.0.0.1:80", Tokens: []Token{{}}}, 50, 500},
+		"network":              {HTTP{Listen: "0.0.0.0:80"}, 50, 500},
+		"off":                  {HTTP{Listen: "0.0.0.0:80", RateLimit: RateLimit{PerSecond: new(0.)}}, 0, 0},
+		"given":                {HTTP{Listen: "[::1]:80", RateLimit: RateLimit{PerSecond: new(.5), Burst: 3}}, .5, 3},
+	} {
+		if rate, burst := c.http.Limit(); rate != c.rate || burst != c.burst {
+			t.Errorf("%s: %v a second, %d at once", name, rate, burst)
+		}
 	}
 }
 

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"net"
+	"net/netip"
 	"regexp"
 	"strings"
 	"time"
@@ -18,6 +20,11 @@ type HTTP struct {
 	TLS       ServerTLS `yaml:"tls"`
 	Tokens    []Token   `yaml:"tokens"` // required of every caller, unless empty
 	RateLimit RateLimit `yaml:"rate_limit"`
+	// Connections bounds those that are open. Beyond it only health, readiness and metrics are answered.
+	Connections int `yaml:"connections"`
+	// TrustedProxies are the addresses, or networks such as 10.0.0.0/8, of proxies that say in X-Forwarded-For where a
+	// request comes from.
+	TrustedProxies []string `yaml:"trusted_proxies"`
 	// Label is the field of a note that tells those who wait apart, such as fields.location; "" for none. LabelRoles
 	// see it, on the page Waiting and in GET /v1/waiting.
 	Label      string   `yaml:"label"`
@@ -46,10 +53,38 @@ type Token struct {
 	TokenEnv  string `yaml:"token_env"`  // or the environment variable that holds it
 }
 
-// RateLimit bounds the requests of each token, and of all callers without one together.
+// RateLimit bounds the requests of each token, and without one of each client address.
 type RateLimit struct {
-	PerSecond float64 `yaml:"per_second"` // 0 is no limit
-	Burst     int     `yaml:"burst"`      // requests at once; 0 is as many as per second
+	// PerSecond is 0 for no limit, and nil for the default: none if only this machine reaches the address and there are
+	// no tokens, otherwise 50.
+	PerSecond *float64 `yaml:"per_second"`
+	Burst     int      `yaml:"burst"` // requests at once; 0 is ten times as many as per second
+}
+
+// Limit returns the requests that are allowed per second, 0 for all, and at once.
+func (h *HTTP) Limit() (perSecond float64, burst int) {
+	if l := h.RateLimit.PerSecond; l != nil {
+		perSecond = *l
+	} else if len(h.Tokens) > 0 || !Loopback(h.Listen) {
+		perSecond = 50
+	}
+	return perSecond, cmp.Or(h.RateLimit.Burst, int(math.Ceil(10*perSecond)))
+}
+
+// Proxies returns the networks of TrustedProxies.
+func (h *HTTP) Proxies() (all []netip.Prefix, err error) {
+	for _, text := range h.TrustedProxies {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			var at netip.Addr
+			if at, err = netip.ParseAddr(text); err != nil {
+				return nil, fmt.Errorf("%q is not an address or a network such as 10.0.0.0/8", text)
+			}
+			network = netip.PrefixFrom(at, at.BitLen())
+		}
+		all = append(all, network)
+	}
+	return all, nil
 }
 
 // The roles of tokens.
@@ -68,9 +103,12 @@ func (h *HTTP) check() []error {
 	_, _, err := net.SplitHostPort(h.Listen)
 	bad.add(h.Listen != "" && err != nil, "http.listen", "%q is not host:port", h.Listen)
 	bad.add((h.TLS.CertFile == "") != (h.TLS.KeyFile == ""), "http.tls", "needs both cert_file and key_file")
-	l := h.RateLimit
-	bad.add(l.PerSecond < 0 || math.IsNaN(l.PerSecond) || math.IsInf(l.PerSecond, 0) || l.Burst < 0, "http.rate_limit",
-		"per_second and burst must not be negative")
+	l, burst := h.Limit()
+	bad.add(!(l >= 0 && l < math.MaxInt32) || burst < 0, "http.rate_limit",
+		"per_second and burst must not be negative, nor %d or more", math.MaxInt32)
+	bad.add(h.Connections <= 0, "http.connections", "%d is not positive", h.Connections)
+	_, err = h.Proxies()
+	bad.add(err != nil, "http.trusted_proxies", "%v", err)
 	field, named := strings.CutPrefix(h.Label, labelPrefix)
 	bad.add(h.Label != "" && !(named && msg.SiteField(field)), "http.label",
 		"%q is not a field of notes, for example fields.location", h.Label)

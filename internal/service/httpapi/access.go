@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -37,15 +38,19 @@ type Access struct {
 	// requests to a loopback name are answered, so that no other site's page reaches the API under its own name.
 	Local bool
 	TLS   bool // the address is encrypted
-	// Rate bounds the requests per second of each token, and of all others together, Burst those at once; 0: no limit.
+	// Rate bounds the requests per second of each token, and without one of each address, Burst those at once; 0: no
+	// limit.
 	Rate  float64
 	Burst int
+	// Proxies are those whose X-Forwarded-For is believed.
+	Proxies []netip.Prefix
 }
 
 // Caller is who sent a request.
 type Caller struct {
-	Name string // of the token, "" without one
-	Role Role
+	Name    string // of the token, "" without one
+	Role    Role
+	Address string // of the client; "" if it is not known
 }
 
 // By returns the caller's name for the history of a store.
@@ -95,16 +100,13 @@ func AddFacts(ctx context.Context, facts ...any) {
 // gate knows the callers.
 type gate struct {
 	Access
-	limits map[string]*rate.Limiter // by name of the token, "" for callers without one; nil for no limit
+	limits *limits // nil for none
 }
 
 func newGate(a Access) *gate {
 	g := &gate{Access: a}
 	if a.Rate > 0 {
-		g.limits = map[string]*rate.Limiter{"": rate.NewLimiter(rate.Limit(a.Rate), max(1, a.Burst))}
-		for _, t := range g.tokens() {
-			g.limits[t.Name] = rate.NewLimiter(rate.Limit(a.Rate), max(1, a.Burst))
-		}
+		g.limits = &limits{rate: rate.Limit(a.Rate), burst: max(1, a.Burst), of: map[string]*rate.Limiter{}}
 	}
 	return g
 }
@@ -117,32 +119,32 @@ func (g *gate) tokens() []Token {
 }
 
 // allow counts a request against the caller's limit and reports whether it is allowed.
-func (g *gate) allow(c Caller) bool { return g.limits == nil || g.limits[c.Name].Allow() }
+func (g *gate) allow(c Caller) bool { return g.limits == nil || g.limits.allow(c) }
 
 // caller returns who sent a request, by a bearer token, or one as password of HTTP's login. A wrong token is none.
 func (g *gate) caller(r *http.Request) Caller {
+	c := Caller{Address: g.address(r)}
 	if g.Tokens == nil {
-		if g.Local {
-			return Caller{Role: Operator}
+		if c.Role = Viewer; g.Local {
+			c.Role = Operator
 		}
-		return Caller{Role: Viewer}
+		return c
 	}
 	_, secret, basic := r.BasicAuth()
 	if !basic {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return Caller{}
+			return c
 		}
 		secret = strings.TrimSpace(token)
 	}
 	sum := sha256.Sum256([]byte(secret))
-	found := Caller{}
 	for _, t := range g.tokens() { // all of them, so that the time reveals nothing
 		if subtle.ConstantTimeCompare(sum[:], t.Sum[:]) == 1 {
-			found = Caller{t.Name, t.Role}
+			c.Name, c.Role = t.Name, t.Role
 		}
 	}
-	return found
+	return c
 }
 
 // misdirected reports whether a request was sent to a host name that this address does not serve.

@@ -1,8 +1,15 @@
 package httpapi_test
 
 import (
+	"bufio"
 	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -72,6 +79,7 @@ func TestRoles(t *testing.T) {
 		`"msg":"audit","who":"ward-board","role":"viewer","method":"POST","route":"/v1/predictions","status":200,`,
 		`"msg":"audit","who":"ward-board","role":"viewer","method":"GET","route":"/v1/predictions/stream",` +
 			`"status":200,`,
+		`"address":"127.0.0.1"`,
 		`"msg":"audit","who":"ward-board","role":"viewer","method":"POST","route":"/v1/rollback","status":403,`,
 		`"msg":"audit","who":"j.doe","role":"operator","method":"POST","route":"/v1/rollback","status":200,`,
 	} {
@@ -158,5 +166,81 @@ func TestRate(t *testing.T) {
 	}
 	if got := s.ask("GET /v1/models", "", bearer(operatorToken)); got.status != 200 {
 		t.Errorf("another token: %+v", got)
+	}
+}
+
+// TestRateOfAddresses: without a token each client has a limit of its own, as told by proxies that are trusted.
+func TestRateOfAddresses(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(o *httpapi.Options) {
+		o.Access.Rate, o.Access.Burst = 1e-6, 2
+		o.Access.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.1/32")}
+	})
+	for _, c := range []struct {
+		forwarded string
+		want      int
+	}{
+		{"192.0.2.1", 200}, {"192.0.2.1", 200}, {"192.0.2.1", 429},
+		{"192.0.2.1, 192.0.2.2", 200},              // what a client says itself is not believed
+		{"192.0.2.9, 192.0.2.1, 10.0.0.1", 429},    // two trusted proxies
+		{"2001:db8::1", 200}, {"2001:db8::2", 200}, // one host
+		{"2001:db8::3", 429}, {"2001:db8:0:1::1", 200},
+		{"nonsense", 200}, {"", 200}, {"", 429}, // the proxy's own address
+	} {
+		if got := s.ask("GET /v1/models", "", with(nil, "X-Forwarded-For", c.forwarded)); got.status != c.want {
+			t.Errorf("%q: %d, want %d", c.forwarded, got.status, c.want)
+		}
+	}
+	s = newSite(t, func(o *httpapi.Options) { o.Access.Rate, o.Access.Burst = 1e-6, 1 })
+	for i, want := range []int{200, 429} {
+		got := s.ask("GET /v1/models", "", with(nil, "X-Forwarded-For", "192.0.2."+strconv.Itoa(i)))
+		if got.status != want {
+			t.Errorf("a header of nobody who is trusted: %d, want %d", got.status, want)
+		}
+	}
+}
+
+// TestConnections: beyond the limit only health, readiness and metrics are answered.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	all := &httpapi.Connections{Most: 2}
+	s := newSite(t, func(o *httpapi.Options) { o.Connections = all })
+	server := httptest.NewUnstartedServer(s.api)
+	all.Watch(server.Config)
+	server.Start()
+	t.Cleanup(server.Close)
+	ask := func(conn net.Conn, path string) int {
+		t.Helper()
+		if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			return 0
+		}
+		_, _ = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}
+	dial := func() net.Conn {
+		t.Helper()
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	for i, want := range []int{200, 200, 503} {
+		if got := ask(dial(), "/v1/models"); got != want {
+			t.Errorf("connection %d: %d, want %d", i+1, got, want)
+		}
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		conn := dial()
+		if got := ask(conn, path); got != 200 {
+			t.Errorf("%s: %d", path, got)
+		}
+		_ = conn.Close()
 	}
 }

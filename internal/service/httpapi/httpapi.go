@@ -28,11 +28,13 @@ type Options struct {
 	Gatherer prometheus.Gatherer   // what /metrics shows
 	Metrics  prometheus.Registerer // takes those of the API
 	Access   Access
-	Ready    func() (remarks string, err error) // why records are not being read, or nil
-	Triage   *Triage                            // nil if no notes are scored
-	Topics   Topics                             // nil without an index
-	Demand   BedDemand                          // nil without forecasts
-	Waiting  Waiting                            // nil if it is not known who waits
+	// Connections are those of the server; nil if they are not counted.
+	Connections *Connections
+	Ready       func() (remarks string, err error) // why records are not being read, or nil
+	Triage      *Triage                            // nil if no notes are scored
+	Topics      Topics                             // nil without an index
+	Demand      BedDemand                          // nil without forecasts
+	Waiting     Waiting                            // nil if it is not known who waits
 	// LabelRoles may see the labels of those who wait.
 	LabelRoles []Role
 	Routes     []Route // of other packages, such as web pages
@@ -46,7 +48,8 @@ type Route struct {
 	Pattern     string // of http.ServeMux, with its method
 	Role        Role   // that it requires
 	Predictions bool   // shows predictions: the audit log records who read them
-	Stream      bool   // has no end: its duration is not measured
+	Stream      bool   // has no end: its duration is not measured, nor is it counted as a request
+	Always      bool   // is answered however many connections there are
 	Handler     http.Handler
 }
 
@@ -70,9 +73,12 @@ func New(o Options) *API {
 	}
 	health := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
 	a.routes = []Route{
-		{Pattern: "GET /healthz", Handler: http.HandlerFunc(health)},
-		{Pattern: "GET /readyz", Handler: http.HandlerFunc(a.ready)},
-		{Pattern: "GET /metrics", Role: Viewer, Handler: promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{})},
+		{Pattern: "GET /healthz", Always: true, Handler: http.HandlerFunc(health)},
+		{Pattern: "GET /readyz", Always: true, Handler: http.HandlerFunc(a.ready)},
+		{
+			Pattern: "GET /metrics", Role: Viewer, Always: true,
+			Handler: promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{}),
+		},
 		route("GET /v1/topics/search", Viewer, a.search, "q", "like", "complaint", "model", "version", "direction",
 			"method", "served", "limit", "offset"),
 		route("GET /v1/topics/first-seen", Viewer, a.firstSeen, "word"),
@@ -174,7 +180,9 @@ func (a *API) guarded(route Route) http.Handler {
 		v.need = route.Role
 		v.audited = route.Role == Operator || route.Predictions && v.caller.Name != ""
 		switch {
-		case route.Role != Anyone && !a.gate.allow(v.caller):
+		case !route.Always && a.crowded(r):
+			return crowded()
+		case route.Role != Anyone && !route.Stream && !a.gate.allow(v.caller):
 			return tooMany()
 		case !v.caller.Is(route.Role):
 			return a.gate.refusal(v.caller, route.Role)
@@ -185,6 +193,17 @@ func (a *API) guarded(route Route) http.Handler {
 		}
 		return route.Handler
 	})
+}
+
+// crowded reports whether a request comes over a connection too many.
+func (a *API) crowded(r *http.Request) bool {
+	return a.options.Connections != nil && a.options.Connections.beyond(r)
+}
+
+func crowded() http.Handler {
+	busy := problem(http.StatusServiceUnavailable, codeUnavailable,
+		"more connections are open than http.connections allows")
+	return headed(headed(busy, "Retry-After", "5"), "Connection", "close")
 }
 
 // Bounds of the open streams: in total, per token, and of all callers without one.
@@ -293,7 +312,7 @@ func (a *API) audit(r *http.Request, status int) {
 	})
 	facts := []any{
 		"who", v.caller.By(), "role", string(v.caller.Role), "method", method, "route", route, "status", status,
-		"request_id", v.id,
+		"request_id", v.id, "address", v.caller.Address,
 	}
 	a.options.Logger.InfoContext(r.Context(), "audit", append(facts, v.facts...)...)
 }
