@@ -168,8 +168,8 @@ func newRecords(in *table.Reader, columns *Columns, labels bool) (*records, erro
 }
 
 // use says that only the columns of the roles and these are read.
-func (r *records) use(more ...string) {
-	columns := append(more, r.Text, r.Label, r.Complaint, r.Time, r.ID, r.Patient, siteColumn, versionColumn)
+func (r *records) use(columns ...string) {
+	columns = append(columns, r.Text, r.Label, r.Complaint, r.Time, r.ID, r.Patient, siteColumn, versionColumn)
 	for _, a := range r.Aux {
 		columns = append(columns, a.Column)
 	}

@@ -143,7 +143,7 @@ func (p *pages) page(h *format.PageHeader, at int64, codec format.CompressionCod
 		ok, plain = fits(plain[4:end], width, values), plain[end:]
 	}
 	switch encoding {
-	case format.PlainDictionary, format.RLEDictionary:
+	case format.PlainDictionary, format.RLEDictionary: //nolint:staticcheck // older files have the first
 		ok = ok && (len(plain) == 0 || fits(plain[1:], int(plain[0]), values))
 	case format.RLE:
 		ok = ok && (len(plain) < 4 || fits(plain[4:], 1, values))

@@ -180,12 +180,18 @@ func TestRateOfAddresses(t *testing.T) {
 		forwarded string
 		want      int
 	}{
-		{"192.0.2.1", 200}, {"192.0.2.1", 200}, {"192.0.2.1", 429},
-		{"192.0.2.1, 192.0.2.2", 200},              // what a client says itself is not believed
-		{"192.0.2.9, 192.0.2.1, 10.0.0.1", 429},    // two trusted proxies
-		{"2001:db8::1", 200}, {"2001:db8::2", 200}, // one host
-		{"2001:db8::3", 429}, {"2001:db8:0:1::1", 200},
-		{"nonsense", 200}, {"", 200}, {"", 429}, // the proxy's own address
+		{"192.0.2.1", 200},
+		{"192.0.2.1", 200},
+		{"192.0.2.1", 429},
+		{"192.0.2.1, 192.0.2.2", 200},           // what a client says itself is not believed
+		{"192.0.2.9, 192.0.2.1, 10.0.0.1", 429}, // two trusted proxies
+		{"2001:db8::1", 200},
+		{"2001:db8::2", 200}, // one host
+		{"2001:db8::3", 429},
+		{"2001:db8:0:1::1", 200},
+		{"nonsense", 200},
+		{"", 200},
+		{"", 429}, // the proxy's own address
 	} {
 		if got := s.ask("GET /v1/models", "", with(nil, "X-Forwarded-For", c.forwarded)); got.status != c.want {
 			t.Errorf("%q: %d, want %d", c.forwarded, got.status, c.want)
