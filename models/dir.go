@@ -170,7 +170,25 @@ func (d Dir) AddFolder(ctx context.Context, folder string, contents map[string][
 	})
 }
 
-// locked creates the folder, locks out other writers, removes dead ones' temporary files (prefix), and calls write.
+// Remove implements Bucket. It leaves no empty folder.
+func (d Dir) Remove(ctx context.Context, name string) error {
+	if _, err := os.Lstat(d.path(name)); errors.Is(err, fs.ErrNotExist) {
+		return ctx.Err()
+	}
+	folder := path.Dir(name)
+	return d.locked(ctx, folder, tempPrefix, func(f files.Folder) error {
+		err := os.Remove(d.path(name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return reason(err)
+		}
+		for folder != "." && os.Remove(d.path(folder)) == nil {
+			folder = path.Dir(folder)
+		}
+		return f.Sync(folder)
+	})
+}
+
+// locked locks out other writers, removes dead ones' temporary files (prefix), creates the folder, and calls write.
 func (d Dir) locked(ctx context.Context, folder, prefix string, write func(files.Folder) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -179,8 +197,13 @@ func (d Dir) locked(ctx context.Context, folder, prefix string, write func(files
 	if info, err := os.Stat(string(d)); err == nil && info.Mode()&fs.ModeSetgid != 0 {
 		f.Folders, f.Files = 0o750|fs.ModeSetgid, 0o640
 	}
-	if err := f.Make(folder); err != nil {
+	if err := f.Make(""); err != nil {
 		return err
 	}
-	return f.Locked(ctx, folder, prefix, func() error { return write(f) })
+	return f.Locked(ctx, folder, prefix, func() error {
+		if err := f.Make(folder); err != nil {
+			return err
+		}
+		return write(f)
+	})
 }

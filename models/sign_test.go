@@ -32,6 +32,8 @@ func (h held) AddFolder(context.Context, string, map[string][]byte, string) erro
 	return fs.ErrPermission
 }
 
+func (h held) Remove(context.Context, string) error { return fs.ErrPermission }
+
 func (h held) Files(_ context.Context, folder string) (names []string, _ error) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		if strings.HasPrefix(name, folder+"/") {

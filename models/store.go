@@ -189,4 +189,6 @@ type Bucket interface {
 	// AddFolder adds a folder of files. A reader who finds the file named last finds all others too. If last exists,
 	// the folder is left as it is; the error then wraps fs.ErrExist unless last has the same content.
 	AddFolder(ctx context.Context, folder string, files map[string][]byte, last string) error
+	// Remove removes a file, and its folder if that holds no other. A missing file is no error.
+	Remove(ctx context.Context, name string) error
 }

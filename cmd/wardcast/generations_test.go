@@ -7,10 +7,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/cli"
@@ -258,4 +261,46 @@ func TestStrayGeneration(t *testing.T) {
 	if got := served(t, s); got != names[1] {
 		t.Errorf("served is %s", got)
 	}
+}
+
+// TestPrune: of three generations the served one and the one before stay. A dry run prints what would go.
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	dir, s, names := twoGenerations(t)
+	g, err := s.Generation(t.Context(), names[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	third := &models.Generation{Parent: g.Name, CreatedAt: g.CreatedAt.Add(time.Hour), Models: maps.Clone(g.Models)}
+	if err := s.AddGeneration(t.Context(), third); err != nil {
+		t.Fatal(err)
+	}
+	first, err := s.Generation(t.Context(), names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := first.Models[bundle.Other].Version
+	for _, name := range []string{g.Name, third.Name} {
+		succeed(t, "", "models", "promote", name, "--model-dir", dir)
+	}
+	prune := []string{"models", "prune", "--model-dir", dir, "--keep", "1"}
+	if got := succeed(t, "", prune...); got != "removed 0 generations, 0 versions, 0 fits of beds\n" {
+		t.Errorf("within 720 hours of a promotion prune prints %q", got)
+	}
+	prune = append(prune, "--for", "0s")
+	for _, how := range [][]string{{"--dry-run"}, nil} {
+		args := append(slices.Clip(prune), how...)
+		want := map[string]any{
+			"dry_run": how != nil, "generations": []any{names[0]}, "beds": []any{},
+			"versions": []any{map[string]any{"model": bundle.Other, "version": gone}},
+		}
+		if d := cmp.Diff(want, clitest.Object(t, succeed(t, "", append(args, "--output=json")...))); d != "" {
+			t.Errorf("%v: %s", how, d)
+		}
+	}
+	if left, err := s.Generations(t.Context()); err != nil || len(left) != 2 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	succeed(t, "", "models", "verify", "--model-dir", dir)
+	fail(t, cli.ExitUsage, []string{"models", "prune", "--model-dir", dir, "--keep", "0"}, "--keep must be at least 1")
 }

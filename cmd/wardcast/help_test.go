@@ -97,7 +97,7 @@ func TestCompletion(t *testing.T) {
 	script.WriteString("source <(wardcast completion bash)\n")
 	for line, want := range map[string]string{
 		"wardcast pre":                  "predict",
-		"wardcast models ''":            "list show card diff promote rollback history keygen sign verify",
+		"wardcast models ''":            "list show card diff promote rollback history keygen sign verify prune",
 		"wardcast train --mod":          "--model-dir",
 		"wardcast --log-level de":       "debug",
 		"wardcast rank --criterion cc":  "ccc",

@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/service/serving"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/compare"
@@ -33,6 +34,7 @@ type modelsCmd struct {
 	Keygen   modelsKeygenCmd   `cmd:"" help:"Make a key that models are signed with." example:"wardcast models keygen --out hospital.key"`
 	Sign     modelsSignCmd     `cmd:"" help:"Sign a generation, and with the served one the history." example:"wardcast models sign --model-dir models --key hospital.key"`
 	Verify   modelsVerifyCmd   `cmd:"" help:"Check every file of the store. Prints the bad ones; the exit code is then 1." example:"wardcast models verify --model-dir models"`
+	Prune    modelsPruneCmd    `cmd:"" help:"Remove old generations with their versions." example:"wardcast models prune --model-dir models --keep 10 --dry-run"`
 }
 
 type store struct {
@@ -275,6 +277,47 @@ func (c *modelsSignCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) e
 		_, err = fmt.Fprintf(d.Out, "generation %s is signed by %s\n", name, keys.Sign.ID())
 	}
 	return err
+}
+
+type modelsPruneCmd struct {
+	store
+	cli.Output
+	Keep   int           `help:"Generations to keep: this many of the newest. The served one, its parent, the one that a rollback would serve and the challenger are kept too." required:"" placeholder:"N"`
+	For    time.Duration `help:"Keep also what was made, served or judged in this time." default:"720h" placeholder:"DURATION"`
+	DryRun bool          `help:"Print what would be removed, without removing it."`
+}
+
+// Validate is called by the command line's parser.
+func (c *modelsPruneCmd) Validate() error {
+	if c.Keep < 1 || c.For < 0 {
+		return errors.New("--keep must be at least 1, --for at least 0")
+	}
+	return nil
+}
+
+func (c *modelsPruneCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
+	p, err := s.Prune(ctx, models.Keep{Newest: c.Keep, Since: time.Now().Add(-c.For), DryRun: c.DryRun})
+	if err != nil {
+		return err
+	}
+	grid, verb := cli.NewGrid("KIND", "MODEL", "NAME"), "removed"
+	if c.DryRun {
+		verb = "would remove"
+	}
+	grid.Title = fmt.Sprintf("%s %s, %s, %s\n", verb, wording.Count(len(p.Generations), "generation"),
+		wording.Count(len(p.Versions), "version"), wording.Count(len(p.Beds), "fit of beds", "fits of beds"))
+	for _, name := range p.Generations {
+		grid.Add("generation", "", name)
+	}
+	for _, v := range p.Versions {
+		grid.Add("version", v.Model, v.Version)
+	}
+	for _, version := range p.Beds {
+		grid.Add("fit of beds", "", version)
+	}
+	return c.Print(d, map[string]any{
+		"dry_run": c.DryRun, "generations": p.Generations, "versions": p.Versions, "beds": p.Beds,
+	}, grid)
 }
 
 type changeFlags struct {

@@ -9,7 +9,7 @@
 // docs/commands/models.md lists the parameters of a URL and where credentials are looked for.
 //
 // A folder is written with its last file last, and files that change are written on the condition that they are still
-// as they were read: If-Match at S3, the generation at Google. Nothing is ever deleted, so that the key of a writer
+// as they were read: If-Match at S3, the generation at Google. Only pruning deletes, so that the key of another writer
 // needs no right to do so.
 package blobstore
 
@@ -127,6 +127,8 @@ type service interface {
 	get(ctx context.Context, name string, limit int64) ([]byte, version, error)
 	// put writes an object if it has the version now; otherwise the error wraps models.ErrConflict.
 	put(ctx context.Context, name string, data []byte, now version) error
+	// remove removes an object. A missing one is no error.
+	remove(ctx context.Context, name string) error
 }
 
 // version is what a service names the present content of an object by: its entity tag or its generation.
@@ -231,6 +233,8 @@ func (b *bucket) AddFolder(ctx context.Context, folder string, files map[string]
 	}
 	return err
 }
+
+func (b *bucket) Remove(ctx context.Context, name string) error { return b.remove(ctx, b.top+name) }
 
 func readAll(object io.Reader, size, limit int64) ([]byte, error) {
 	switch {

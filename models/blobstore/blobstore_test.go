@@ -65,6 +65,13 @@ func (m *memory) put(_ context.Context, name string, data []byte, now version) e
 	return nil
 }
 
+func (m *memory) remove(_ context.Context, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.objects, name)
+	return nil
+}
+
 func newMemory() *memory { return &memory{objects: map[string]object{}} }
 
 func TestMemory(t *testing.T) {

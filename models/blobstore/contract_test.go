@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -31,6 +32,8 @@ func keepsContract(t *testing.T, open func(t *testing.T) models.Bucket) {
 		"folders appear whole":    testAddFolder,
 		"lists":                   testLists,
 		"limits":                  testLimits,
+		"remove":                  testRemove,
+		"prune beside a training": testPruneBesideTraining,
 		"racing swaps":            testRacingSwaps,
 		"racing folders":          testRacingFolders,
 		"racing promotions":       testRacingPromotions,
@@ -45,10 +48,14 @@ func keepsContract(t *testing.T, open func(t *testing.T) models.Bucket) {
 			test(t, b)
 		})
 	}
-	t.Run("stopped writers", func(t *testing.T) {
-		t.Parallel()
-		testStoppedWriters(t, open)
-	})
+	for name, test := range map[string]func(*testing.T, func(*testing.T) models.Bucket){
+		"stopped writers": testStoppedWriters, "stopped prune": testStoppedPrune,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open)
+		})
+	}
 }
 
 func testSwap(t *testing.T, b models.Bucket) {
@@ -368,4 +375,116 @@ func testStoppedWriters(t *testing.T, open func(t *testing.T) models.Bucket) {
 			}
 		})
 	})
+}
+
+func testRemove(t *testing.T, b models.Bucket) {
+	ctx := t.Context()
+	for _, folder := range []string{"m/v1", "m/v2"} {
+		if err := b.AddFolder(ctx, folder, map[string][]byte{"last": nil, "data": nil}, "last"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, c := range []struct{ name, files, folders string }{
+		{"m/v1/none", "m/v1/data m/v1/last m/v2/data m/v2/last", "v1 v2"},
+		{"m/v1/last", "m/v1/data m/v2/data m/v2/last", "v1 v2"},
+		{"m/v1/last", "m/v1/data m/v2/data m/v2/last", "v1 v2"},
+		{"m/v1/data", "m/v2/data m/v2/last", "v2"},
+		{"m/v2/data", "m/v2/last", "v2"},
+		{"m/v2/last", "", ""},
+		{"none/v/last", "", ""},
+	} {
+		if err := b.Remove(ctx, c.name); err != nil {
+			t.Fatal(err)
+		}
+		files, err := b.Files(ctx, "")
+		folders, err2 := b.Folders(ctx, "m")
+		if strings.Join(files, " ") != c.files || strings.Join(folders, " ") != c.folders || err != nil || err2 != nil {
+			t.Errorf("after %d, files %v, %v, folders %v, %v", i, files, err, folders, err2)
+		}
+	}
+	if err := b.AddFolder(ctx, "m/v1", map[string][]byte{"last": []byte("2")}, "last"); err != nil {
+		t.Errorf("adding what was removed: %v", err)
+	}
+}
+
+// nights serves so many generations one after the other, each with a version of its own, and returns them.
+func nights(t *testing.T, s *models.Store, first time.Time, n int) (all []*models.Generation) {
+	t.Helper()
+	for i := range n {
+		b := storetest.Bundle(bundle.Other, i)
+		b.Manifest.CreatedAt = first.Add(time.Duration(i) * time.Second)
+		all = append(all, storetest.Serve(t, s, b))
+	}
+	return all
+}
+
+// now, as Keep.Since, keeps nothing for its age.
+func now() time.Time { return time.Now().Add(time.Minute) }
+
+// testStoppedPrune stops a prune at each write, and then runs it again.
+func testStoppedPrune(t *testing.T, open func(t *testing.T) models.Bucket) {
+	prune := func(s *models.Store) error {
+		_, err := s.Prune(t.Context(), models.Keep{Newest: 1, Since: now()})
+		return err
+	}
+	var all []*models.Generation
+	stops := storetest.Stop(t, func() models.Bucket {
+		b := open(t)
+		all = nights(t, models.New(b), time.Now().Add(-90*24*time.Hour), 3)
+		return b
+	}, prune, func(when string, left models.Bucket) {
+		if got := sound(t, when, left); got != all[2].Name {
+			t.Errorf("%s: served %q", when, got)
+		}
+		s := models.New(left)
+		if err := prune(s); err != nil {
+			t.Fatalf("%s: run again: %v", when, err)
+		}
+		versions, err := s.Versions(t.Context(), bundle.Other)
+		if names, err2 := s.Generations(t.Context()); len(versions) != 2 || len(names) != 2 || err != nil || err2 != nil {
+			t.Errorf("%s, run again: versions %v, %v, generations %v, %v", when, versions, err, names, err2)
+		}
+		if files, err := left.Files(t.Context(), bundle.Other); len(files)%2 != 0 || err != nil {
+			t.Errorf("%s, run again: %v, %v are left", when, files, err)
+		}
+		if got := sound(t, when+", run again", left); got != all[2].Name {
+			t.Errorf("%s, run again: served %q", when, got)
+		}
+	})
+	if stops < 10 {
+		t.Errorf("stopped %d times only", stops)
+	}
+}
+
+// testPruneBesideTraining prunes again and again while another process serves new generations, each of which takes over
+// a model of the one before.
+func testPruneBesideTraining(t *testing.T, b models.Bucket) {
+	own := storetest.Bundle("cough", 0)
+	storetest.Serve(t, models.New(b), own)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(done)
+		nights(t, models.New(b), time.Now(), 8)
+	})
+	wg.Go(func() {
+		s := models.New(b)
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				if _, err := s.Prune(t.Context(), models.Keep{Newest: 1, Since: now()}); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	wg.Wait()
+	if got := sound(t, "after the race", b); got == "" {
+		t.Error("nothing is served")
+	}
+	if _, err := models.New(b).Load(t.Context(), "cough", own.Version); err != nil {
+		t.Error(err)
+	}
 }

@@ -197,3 +197,14 @@ func (g *google) put(ctx context.Context, name string, data []byte, now version)
 	}
 	return answer.Body.Close()
 }
+
+func (g *google) remove(ctx context.Context, name string) error {
+	answer, err := g.do(ctx, http.MethodDelete, g.objects()+"/"+url.PathEscape(name), nil, nil)
+	if hasCode(err, http.StatusNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}

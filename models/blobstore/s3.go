@@ -171,3 +171,7 @@ func (s *s3) put(ctx context.Context, name string, data []byte, now version) err
 	}
 	return err
 }
+
+func (s *s3) remove(ctx context.Context, name string) error {
+	return s.client.RemoveObject(ctx, s.bucket, name, minio.RemoveObjectOptions{})
+}

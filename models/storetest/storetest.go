@@ -128,6 +128,10 @@ func (s *stopping) AddFolder(ctx context.Context, folder string, files map[strin
 	return s.write(func() error { return s.Bucket.AddFolder(ctx, folder, files, last) })
 }
 
+func (s *stopping) Remove(ctx context.Context, name string) error {
+	return s.write(func() error { return s.Bucket.Remove(ctx, name) })
+}
+
 // Stop calls act on stores whose writer is stopped at the first write, at the second, and so on, before and after the
 // write takes effect. Each time check gets the bucket that is left. prepare returns a bucket to begin with. Stop ends
 // when act ends before it is stopped, and returns how often it was.

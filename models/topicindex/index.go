@@ -200,10 +200,10 @@ func (x *Index) holds(key string) bool {
 }
 
 func (x *Index) makeFolder(ctx context.Context) (err error) {
+	x.removeLeft(ctx)
 	if x.config.Folder != "" {
 		return os.MkdirAll(x.config.Folder, 0o700)
 	}
-	x.removeLeft(ctx)
 	if x.temporary, err = os.MkdirTemp("", temporaryPrefix); err != nil {
 		return err
 	}

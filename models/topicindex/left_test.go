@@ -13,8 +13,16 @@ import (
 	"github.com/wardcast/wardcast/models/topicindex"
 )
 
-// TestLeftFolders: what a killed process left is removed, what another one uses stays, as does what is no index.
+// TestLeftFolders: what a killed process left is removed, what another one uses stays, as does what is no index. It is
+// the same for an index that has a folder of its own.
 func TestLeftFolders(t *testing.T) {
+	for _, folder := range []string{"", filepath.Join(t.TempDir(), "cache")} {
+		leftFolders(t, folder)
+	}
+}
+
+func leftFolders(t *testing.T, folder string) {
+	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	want := map[string]bool{
@@ -40,7 +48,7 @@ func TestLeftFolders(t *testing.T) {
 	}
 	store := models.OpenDir(filepath.Join(dir, "store"))
 	storetest.Serve(t, store, storetest.Bundle("_other", 1))
-	x := topicindex.New(topicindex.Config{Store: store})
+	x := topicindex.New(topicindex.Config{Store: store, Folder: folder})
 	_ = x.Refresh(t.Context()) // of models that have no topics
 	for name, stays := range want {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
