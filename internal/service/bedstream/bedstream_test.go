@@ -201,6 +201,31 @@ func (s *site) past(days int) {
 }
 
 // TestPublished: forecasts on the clock and when a mean moves; wards that are gone are erased.
+// TestWaitingMetric counts who waits when the metric is read, however rarely forecasts are made.
+func TestWaitingMetric(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.config.LookEvery(time.Hour)
+	s.fit(60, time.Now())
+	r := s.start()
+	metric := func() float64 { return ingesttest.Metric(t, s.registry, "wardcast_beds_patients_waiting") }
+	ingesttest.Await(t, "the first forecasts", func() bool {
+		return ingesttest.Metric(t, s.registry, "wardcast_beds_forecast_timestamp_seconds") > 0
+	})
+	for i := range 3 {
+		s.send(s.note(i, .5, time.Minute))
+	}
+	r.waits(3)
+	if got := metric(); got != 3 {
+		t.Errorf("the metric is %g while 3 wait", got)
+	}
+	s.send(s.outcome(0, msg.Admitted))
+	r.waits(2)
+	if got := metric(); got != 2 {
+		t.Errorf("the metric is %g while 2 wait", got)
+	}
+}
+
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

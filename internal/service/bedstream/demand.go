@@ -112,6 +112,9 @@ func New(c Config) (*Demand, error) {
 	for _, r := range []*reading{&d.predictions, &d.outcomes, &d.notes} {
 		r.done = make(chan struct{})
 	}
+	if c.Metrics != nil {
+		c.Metrics.MustRegister(newPresent(d))
+	}
 	return d, nil
 }
 
@@ -224,6 +227,38 @@ func (d *Demand) known(ctx context.Context, more ...<-chan struct{}) error {
 
 // lagging is how long a KafkaTopic's end may be out of reach before forecasts are dated back to when it was reached.
 const lagging = 30 * time.Second
+
+// present counts who waits at the moment when it is asked, since forecasts may be minutes apart. It says nothing until the
+// past has been read.
+type present struct {
+	*Demand
+	waiting, ahead *prometheus.Desc
+}
+
+func newPresent(d *Demand) *present {
+	return &present{
+		Demand:  d,
+		waiting: prometheus.NewDesc("wardcast_beds_patients_waiting", "Patients who wait for a decision.", nil, nil),
+		ahead: prometheus.NewDesc("wardcast_beds_ahead_patients",
+			"Patients who are not counted, since their notes say that they arrive later than now.", nil, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (p *present) Describe(all chan<- *prometheus.Desc) { all <- p.waiting; all <- p.ahead }
+
+// Collect implements prometheus.Collector.
+func (p *present) Collect(all chan<- prometheus.Metric) {
+	if !p.predictions.read() || !p.outcomes.read() || !p.notes.read() {
+		return
+	}
+	at := p.moment()
+	p.mu.Lock()
+	waiting, ahead := p.pool.Waiting(at, p.fits.at(at, p.pool).Fit())
+	p.mu.Unlock()
+	all <- prometheus.MustNewConstMetric(p.waiting, prometheus.GaugeValue, float64(len(waiting)))
+	all <- prometheus.MustNewConstMetric(p.ahead, prometheus.GaugeValue, float64(ahead))
+}
 
 // moment returns the time of a forecast for now: now, to the second, or when all was last known.
 func (d *Demand) moment() time.Time {
@@ -350,17 +385,14 @@ func (d *Demand) skip(reason, topic string, r *ingest.Record) {
 
 // metrics are described in docs/metrics.md.
 type metrics struct {
-	waiting, ahead, timedOut, stale, visits, made, damaged prometheus.Gauge
-	published                                              prometheus.Counter
-	skipped                                                *prometheus.CounterVec
+	timedOut, stale, visits, made, damaged prometheus.Gauge
+	published                              prometheus.Counter
+	skipped                                *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	in := meter.New(r, "wardcast_beds_")
 	return &metrics{
-		waiting: in.Gauge("patients_waiting", "Patients who wait for a decision."),
-		ahead: in.Gauge("ahead_patients",
-			"Patients who are not counted, since their notes say that they arrive later than now."),
 		timedOut: in.Gauge("timed_out_patients",
 			"Patients without an outcome who lately left the pool for having waited too long."),
 		stale: in.Gauge("outcomes_stale",
@@ -375,8 +407,6 @@ func newMetrics(r prometheus.Registerer) *metrics {
 }
 
 func (m *metrics) show(at *beds.Moment) {
-	m.waiting.Set(float64(len(at.Waiting)))
-	m.ahead.Set(float64(at.Ahead))
 	m.timedOut.Set(float64(at.TimedOut))
 	m.stale.Set(meter.Bool(at.OutcomesStale))
 	m.made.Set(float64(at.At.UnixMilli()) / 1000)
