@@ -20,7 +20,7 @@ import (
 // TestMain runs the trials in namespaces of their own for network, mounts and processes. All of that goes with the last
 // process, however it ends.
 func TestMain(m *testing.M) {
-	const inside = "WARDCAST_TRIAL_INSIDE"
+	const inside = "IN_NAMESPACES_OF_THEIR_OWN"
 	switch {
 	case os.Getenv("WARDCAST_TRIAL") == "" || os.Getenv("WARDCAST_SHARED") == "": // the trials are skipped
 	case os.Getenv(inside) == "":
