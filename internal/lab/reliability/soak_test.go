@@ -17,8 +17,8 @@ import (
 // soakRate is the notes a second of TestSoak.
 const soakRate = 100
 
-// TestSoak: one scorer with a broker of its own at 100 notes/s, with an outcome for each, and nothing done to anybody. Its
-// goroutines do not grow, and its memory no more than what it must remember of visits explains.
+// TestSoak: one scorer with a broker of its own at 100 notes/s, with an outcome for each, and nothing done to anybody.
+// Its goroutines do not grow, and its memory no more than what it must remember of visits explains.
 func TestSoak(t *testing.T) {
 	total := length(t)
 	c := &cluster{T: t, open: []string{fmt.Sprintf(subnet, 254) + ":9092"}}
@@ -55,7 +55,7 @@ http: {listen: %s, tokens: [{name: trial, role: operator, token_file: token}]}
 
 	const readings = 30
 	var goroutines []float64
-	t.Log("minutes, MiB resident, MiB of heap in use, MiB after the last collection at least, goroutines, files, visits")
+	t.Log("minutes, MiB resident, MiB of heap in use, MiB that collection left, goroutines, files, visits")
 	for i := range readings {
 		pause(t, total/readings)
 		_, m := p.get("/metrics")

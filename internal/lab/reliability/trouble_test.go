@@ -218,7 +218,12 @@ func (x *trial) outside() []fault {
 			pause(x.T, d)
 			b.signal(syscall.SIGCONT)
 		}},
-		{"a broker is off the network", func(r *rand.Rand, d time.Duration) { b := x.anyBroker(r); b.cut(); pause(x.T, d); b.join() }},
+		{"a broker is off the network", func(r *rand.Rand, d time.Duration) {
+			b := x.anyBroker(r)
+			b.cut()
+			pause(x.T, d)
+			b.join()
+		}},
 		{"two brokers do not reach each other", func(r *rand.Rand, d time.Duration) {
 			a := x.anyBroker(r)
 			b := x.c.brokers[a.id%len(x.c.brokers)]
@@ -304,14 +309,29 @@ func (x *trial) permanent(_ *rand.Rand, d time.Duration) {
 // inside are the faults of the program's processes and of what they are given.
 func (x *trial) inside() []fault {
 	return []fault{
-		{"a scorer is killed", func(r *rand.Rand, d time.Duration) { p := x.anyScorer(r); p.kill(); pause(x.T, d); p.start() }},
+		{"a scorer is killed", func(r *rand.Rand, d time.Duration) {
+			p := x.anyScorer(r)
+			p.kill()
+			pause(x.T, d)
+			p.start()
+		}},
 		{"all scorers are drained and started, one by one", func(*rand.Rand, time.Duration) {
 			for _, p := range x.current() {
 				p.restart()
 			}
 		}},
-		{"a scorer is halted", func(r *rand.Rand, d time.Duration) { p := x.anyScorer(r); p.halt(); pause(x.T, d); p.resume() }},
-		{"a scorer is off the network", func(r *rand.Rand, d time.Duration) { p := x.anyScorer(r); p.lose(); pause(x.T, d); p.regain() }},
+		{"a scorer is halted", func(r *rand.Rand, d time.Duration) {
+			p := x.anyScorer(r)
+			p.halt()
+			pause(x.T, d)
+			p.resume()
+		}},
+		{"a scorer is off the network", func(r *rand.Rand, d time.Duration) {
+			p := x.anyScorer(r)
+			p.lose()
+			pause(x.T, d)
+			p.regain()
+		}},
 		{"a scorer does not reach a leader", func(r *rand.Rand, d time.Duration) {
 			p, b := x.anyScorer(r), x.c.leader(int32(r.IntN(partitions)))
 			p.host.miss(b.host)
@@ -329,8 +349,16 @@ func (x *trial) inside() []fault {
 			x.mu.Unlock()
 			p.stop()
 		}},
-		{"the bridge is killed", func(_ *rand.Rand, d time.Duration) { x.bridge.kill(); pause(x.T, d); x.bridge.start() }},
-		{"the bridge is off the network", func(_ *rand.Rand, d time.Duration) { x.bridge.lose(); pause(x.T, d); x.bridge.regain() }},
+		{"the bridge is killed", func(_ *rand.Rand, d time.Duration) {
+			x.bridge.kill()
+			pause(x.T, d)
+			x.bridge.start()
+		}},
+		{"the bridge is off the network", func(_ *rand.Rand, d time.Duration) {
+			x.bridge.lose()
+			pause(x.T, d)
+			x.bridge.regain()
+		}},
 		{"a retraining is killed", func(_ *rand.Rand, d time.Duration) {
 			before := x.champion()
 			ended := x.retrain(nil)
@@ -371,7 +399,10 @@ func (x *trial) inside() []fault {
 				x.l.poison()
 			}
 		}},
-		{"the token is replaced", func(_ *rand.Rand, d time.Duration) { x.rotate(); pause(x.T, max(d, revoked+5*time.Second)) }},
+		{"the token is replaced", func(_ *rand.Rand, d time.Duration) {
+			x.rotate()
+			pause(x.T, max(d, revoked+5*time.Second))
+		}},
 	}
 }
 

@@ -228,8 +228,8 @@ func (d *Demand) known(ctx context.Context, more ...<-chan struct{}) error {
 // lagging is how long a KafkaTopic's end may be out of reach before forecasts are dated back to when it was reached.
 const lagging = 30 * time.Second
 
-// present counts who waits at the moment when it is asked, since forecasts may be minutes apart. It says nothing until the
-// past has been read.
+// present counts who waits at the moment when it is asked, since forecasts may be minutes apart. It says nothing until
+// the past has been read.
 type present struct {
 	*Demand
 	waiting, ahead *prometheus.Desc
