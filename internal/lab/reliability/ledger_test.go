@@ -285,7 +285,8 @@ func (l *ledger) read(ctx context.Context, topics ...string) error {
 		fetches := reader.PollFetches(ctx)
 		for _, e := range fetches.Errors() {
 			if !errors.Is(e.Err, context.Canceled) && !errors.Is(e.Err, kerr.UnknownTopicOrPartition) &&
-				!kerr.IsRetriable(e.Err) && !kgo.IsRetryableBrokerErr(e.Err) && !errors.Is(e.Err, os.ErrDeadlineExceeded) {
+				!kerr.IsRetriable(e.Err) && !kgo.IsRetryableBrokerErr(e.Err) &&
+				!errors.Is(e.Err, os.ErrDeadlineExceeded) {
 				l.c.Logf("reading %s: %v", e.Topic, e.Err)
 			}
 		}

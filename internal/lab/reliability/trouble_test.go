@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -277,8 +276,8 @@ func (x *trial) outside() []fault {
 	}
 }
 
-// permanent takes away the right to write dead letters while a record must become one. Its partition waits, and is named in
-// log, metric and readiness, until soon after the permission is given.
+// permanent takes away the right to write dead letters while a record must become one. Its partition waits, and is named
+// in log, metric and readiness, until soon after the permission is given.
 func (x *trial) permanent(_ *rand.Rand, d time.Duration) {
 	giveBack := x.c.deny(letters, kadm.OpWrite)
 	defer giveBack()
@@ -287,7 +286,8 @@ func (x *trial) permanent(_ *rand.Rand, d time.Duration) {
 	await(x.T, "scorer that names the partition", func() bool {
 		return slices.ContainsFunc(x.current(), func(p *process) bool {
 			code, body := p.get("/readyz")
-			return code == http.StatusServiceUnavailable && strings.Contains(body, fmt.Sprintf("partition %d ", n.partition)) &&
+			return code == http.StatusServiceUnavailable &&
+				strings.Contains(body, fmt.Sprintf("partition %d ", n.partition)) &&
 				p.logged(`"ERROR"`, fmt.Sprintf(`"partition":%d`, n.partition), "[29]") &&
 				p.metric(`wardcast_ingest_permanent_errors_total{code="29"`) > 0 &&
 				p.metric("wardcast_ingest_blocked_partitions") > 0
@@ -376,7 +376,8 @@ func (x *trial) inside() []fault {
 			<-run.done
 			x.trained++
 			pause(x.T, pollEvery)
-			if out, err := x.run(nil, "models", "rollback", "--model-dir", x.store.folder, "--signing-key", x.path("key"),
+			if out, err := x.run(nil, "models", "rollback", "--model-dir", x.store.folder, "--signing-key",
+				x.path("key"),
 				"--trusted-keys", x.path("key.pub"), "--why", "trial"); err != nil {
 				x.Errorf("a rollback: %v\n%s", err, out)
 			}
@@ -430,7 +431,7 @@ func (x *trial) retrain(h *host) *training {
 	}
 	go func() {
 		err := r.cmd.Wait()
-		if _, ended := errors.AsType[*exec.ExitError](err); err != nil && r.cmd.ProcessState.ExitCode() > 0 || !ended && err != nil {
+		if err != nil && r.cmd.ProcessState.ExitCode() != -1 { // it was not killed
 			lines := strings.Split(strings.TrimSpace(r.said.String()), "\n")
 			x.Logf("a retraining: %v: %s", err, lines[len(lines)-1])
 		}
@@ -507,7 +508,8 @@ func (x *trial) report(began time.Time) {
 		kinds[poison], kinds[erasure], time.Since(began).Round(time.Second))
 	x.Logf("%d lost, %d became what they should not, %d answers to nobody", lost, wrong, x.l.stray)
 	x.Logf("%d repeated, of which %d unlike; %d answered by another model too", x.l.repeated, x.l.unalike, x.l.others)
-	x.Logf("%d retrainings, %d rolled back, %d killed, %d tokens replaced", x.trained, x.rolled, x.killed, len(x.retired))
+	x.Logf("%d retrainings, %d rolled back, %d killed, %d tokens replaced", x.trained, x.rolled, x.killed,
+		len(x.retired))
 	x.Logf("waits: %s; longest time without an answer %s", summary(x.l.waits(func(*note) bool { return true })),
 		x.l.gap(began, x.happened[len(x.happened)-1].to).Round(time.Millisecond))
 	alone := map[string]time.Duration{}

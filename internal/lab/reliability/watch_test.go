@@ -255,10 +255,12 @@ func (w *watch) counters() map[string]float64 {
 	for _, p := range w.scorers() {
 		_, text := p.get("/metrics")
 		for _, disposition := range []string{"answered", "dead_letter", "erased"} {
-			sums[disposition] += sumOf(text, `wardcast_ingest_records_total{disposition="`+disposition+`",stream="triage"}`)
+			sums[disposition] += sumOf(text,
+				`wardcast_ingest_records_total{disposition="`+disposition+`",stream="triage"}`)
 		}
 		for _, zero := range []string{
-			"wardcast_ingest_lag_records", "wardcast_ingest_oldest_unanswered_seconds", "wardcast_ingest_in_flight_records",
+			"wardcast_ingest_lag_records", "wardcast_ingest_oldest_unanswered_seconds",
+			"wardcast_ingest_in_flight_records",
 			"wardcast_ingest_blocked_partitions", "wardcast_ingest_handler_panics_total",
 			"wardcast_beds_patients_waiting",
 		} {
