@@ -2,16 +2,17 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -124,12 +125,12 @@ func concepts(path, dialect string) (*textproc.Concepts, error) {
 	if path == "" {
 		return c, nil
 	}
-	f, err := os.Open(path)
+	const limit = 16 << 20 // bytes, some 200,000 concepts
+	data, err := files.Read(path, limit)
 	if err != nil {
 		return nil, cli.Usagef("--concepts %s: %w", path, table.Cause(err))
 	}
-	defer func() { _ = f.Close() }() // only read
-	c, err = c.With(f)
+	c, err = c.With(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("file %s: %w", path, err)
 	}

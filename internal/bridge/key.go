@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/wardcast/wardcast/internal/files"
 )
 
 // keySize is the size of a key in bytes.
@@ -36,9 +38,11 @@ func NewKeyFile(name string) error {
 	return nil
 }
 
+const maxKeyFile = 1 << 12 // bytes
+
 // ReadKey reads a key file: one line of 64 hexadecimal digits.
 func ReadKey(name string) (Key, error) {
-	data, err := os.ReadFile(name) //nolint:gosec // the configuration names it
+	data, err := files.Read(name, maxKeyFile)
 	if err != nil {
 		return Key{}, fmt.Errorf("reading the key: %w", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/wardcast/wardcast/internal/files"
 )
 
 // Value is the contents of some files, as load reads them. It is safe for concurrent use.
@@ -75,7 +77,7 @@ func Pair(certificate, key string, onError func(error)) (*Value[*tls.Certificate
 
 // Authorities reads the certificates of a PEM file.
 func Authorities(file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(file)
+	pem, err := files.Read(file, maxSecret)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +88,11 @@ func Authorities(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
+const maxSecret = 1 << 20 // bytes of a file of certificates, a password or a token
+
 // Secret reads a file that holds only a password or a token, without the end of the line. An empty file is an error.
 func Secret(name string) (string, error) {
-	data, err := os.ReadFile(name) //nolint:gosec // the configuration names it
+	data, err := files.Read(name, maxSecret)
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/wardcast/wardcast/internal/files"
 )
 
 // The kinds of key files, which begin their line.
@@ -58,9 +60,11 @@ func write(name, kind string, key []byte, permissions os.FileMode) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
+const maxFile = 1 << 12 // bytes of a file with a key
+
 // read returns the key in a file of a kind.
 func read(name, kind string, size int) ([]byte, error) {
-	data, err := os.ReadFile(name) //nolint:gosec // the command line or the configuration names it
+	data, err := files.Read(name, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading a key: %w", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/ingest/fhir"
+	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/internal/reload"
 )
 
@@ -85,7 +86,7 @@ const statusFile = "status"
 
 // open reads a manifest of files or URLs.
 func (x *export) open(ctx context.Context) (source, error) {
-	data, err := os.ReadFile(x.Manifest)
+	data, err := files.Read(x.Manifest, fhir.MaxBundle)
 	if err == nil {
 		err = os.MkdirAll(x.dir, 0o700)
 	}

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/table"
@@ -274,10 +274,15 @@ func exported(code string) string {
 	}, strings.ToLower(code))
 }
 
+// Bounds of a file of keys: its bytes, and the further scales of one item.
+const maxKeys, maxScales = 1 << 20, 1000
+
 // readKeys reads the keys of psych; nil for any other JSON.
 func readKeys(path string) (*Codebook, error) {
-	data, err := os.ReadFile(path)
+	data, err := files.Read(path, maxKeys)
 	switch {
+	case errors.Is(err, files.ErrTooLarge): // a table may be larger
+		return nil, nil
 	case err != nil:
 		return nil, &table.Error{File: path, Err: table.Cause(err)}
 	case !utf8.Valid(data):
@@ -299,7 +304,7 @@ func readKeys(path string) (*Codebook, error) {
 	fail := func(scale string, err error) (*Codebook, error) {
 		return nil, &table.Error{File: path, Err: fmt.Errorf("scale %q: %w", scale, err)}
 	}
-	b := &Codebook{}
+	b, places := &Codebook{}, map[string]int{}  // of the items
 	d := json.NewDecoder(bytes.NewReader(data)) // a second time, since a map has no order
 	for _, err = d.Token(); err == nil && d.More(); {
 		token, _ := d.Token()
@@ -317,12 +322,15 @@ func readKeys(path string) (*Codebook, error) {
 		for _, name := range names {
 			bare, reversed := strings.CutPrefix(strings.TrimSpace(name), "-")
 			item := questionnaire.Item{Name: strings.TrimSpace(bare), Subscale: scale, Reversed: reversed}
-			first := slices.IndexFunc(b.Items, func(i questionnaire.Item) bool { return i.Name == item.Name })
+			first, known := places[item.Name]
 			switch {
 			case item.Name == "":
 				return fail(scale, errors.New("an item without a name"))
-			case first < 0:
+			case !known:
+				places[item.Name] = len(b.Items)
 				b.Items = append(b.Items, item)
+			case len(b.Items[first].Others) == maxScales:
+				return fail(scale, fmt.Errorf("item %q is in more than %d scales", item.Name, maxScales))
 			case b.Items[first].Reversed != item.Reversed:
 				return fail(scale, fmt.Errorf("item %q is reversed in one scale and not in another", item.Name))
 			case !slices.Contains(b.Items[first].Scales(""), scale):

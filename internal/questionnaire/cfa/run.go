@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/table"
@@ -76,10 +76,12 @@ type Result struct {
 	Warnings      []string       `json:"warnings"`
 }
 
+const maxModel = 1 << 20 // bytes of a file
+
 // Run reads answers and a model, and fits it. An error about a file is a *table.Error. ErrUnidentified and
 // ErrUnconverged come with what can be said about the reason.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	text, err := os.ReadFile(o.Model)
+	text, err := files.Read(o.Model, maxModel)
 	if err != nil {
 		return nil, &table.Error{File: o.Model, Err: table.Cause(err)}
 	}

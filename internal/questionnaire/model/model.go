@@ -209,8 +209,11 @@ func tensor(m *mat.Dense) safetensors.Tensor {
 	return safetensors.Tensor{Shape: []int{r, c}, Data: mat.DenseCopyOf(m).RawMatrix().Data}
 }
 
-// modelLimit bounds each file of a model: 10,000 items with 100 factors take 8 MB.
-const modelLimit = 1 << 28
+// limits bound the bytes of the files of a model, in which 10,000 items with 100 factors take 8 MB, and maxCommas the
+// values of ModelFile, which are counted before they are decoded.
+var limits = map[string]int64{SumsFile: 1 << 16, ModelFile: 32 << 20, LoadingsFile: 1 << 28}
+
+const maxCommas = 1 << 20
 
 // Load reads the model in the output folder of a fit. It refuses a file whose SHA-256 is not that in SHA256SUMS, and
 // names it, and a model that no fit can have written; the error then wraps ErrModel.
@@ -254,8 +257,8 @@ func digest(data []byte) string {
 
 func readBounded(path string) ([]byte, error) {
 	info, err := os.Stat(path)
-	if err == nil && (!info.Mode().IsRegular() || info.Size() > modelLimit) {
-		return nil, fmt.Errorf("%w: not a regular file of at most %d bytes", ErrModel, modelLimit)
+	if limit := limits[filepath.Base(path)]; err == nil && (!info.Mode().IsRegular() || info.Size() > limit) {
+		return nil, fmt.Errorf("%w: not a regular file of at most %d bytes", ErrModel, limit)
 	}
 	var data []byte
 	if err == nil {
@@ -269,6 +272,9 @@ func readBounded(path string) ([]byte, error) {
 
 // Parse returns the model in the contents of ModelFile and LoadingsFile.
 func Parse(manifest, tensors []byte) (*Model, error) {
+	if bytes.Count(manifest, []byte(",")) > maxCommas {
+		return nil, fmt.Errorf("%s: more than %d values", ModelFile, maxCommas)
+	}
 	m := &Model{}
 	if err := json.Unmarshal(manifest, m); err != nil {
 		return nil, err

@@ -13,12 +13,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"sort"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -355,9 +355,11 @@ func (n *Norms) cell(person *answers.SheetRow) (*Cell, Reason) {
 	return &n.Cells[at], ""
 }
 
+const maxNorms = 16 << 20 // bytes of a file
+
 // Load reads a file of norms. The error wraps ErrNorms if they are damaged or belong to another model.
 func Load(path string, m *model.Model) (*Norms, error) {
-	data, err := os.ReadFile(path)
+	data, err := files.Read(path, maxNorms)
 	if err != nil {
 		return nil, fmt.Errorf("reading the norms: %w", err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/internal/reload"
 	"github.com/wardcast/wardcast/models/gate"
 )
@@ -177,10 +178,12 @@ func Default() Config {
 	}
 }
 
+const maxConfig = 1 << 20 // bytes of a file
+
 // Load reads, completes and checks the file. Paths in it are relative to its folder. It reports all unknown keys, or
 // all wrong values, at once.
 func Load(path string) (*Config, error) {
-	data, err := os.ReadFile(path)
+	data, err := files.Read(path, maxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading configuration: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -148,9 +149,11 @@ type line struct {
 // readNotes fills the batch with notes as lines, for the same checks.
 func (l *lines) readNotes(next func(*msg.Note) (int, error)) error {
 	l.batch, l.data = l.batch[:0], l.data[:0]
-	for len(l.batch) < maxBatch && len(l.data) < maxBatchBytes {
+	visits := 0 // bytes of their names, which share no memory with rows
+	for len(l.batch) < maxBatch && len(l.data)+visits < maxBatchBytes {
 		number, err := next(&l.note)
-		note, from := line{number: number, visit: l.note.VisitID}, len(l.data)
+		note, from := line{number: number, visit: strings.Clone(l.note.VisitID)}, len(l.data)
+		visits += len(note.visit)
 		if at, ok := errors.AsType[*table.Error](err); ok && at.Line > 0 {
 			note.number, note.err = at.Line, at
 		} else if err != nil {
