@@ -22,6 +22,9 @@ const DefaultReadyAfterStall = 30 * time.Second
 type backlog struct {
 	mu         sync.Mutex
 	partitions map[int]*waiting
+	// carried is what prevented reading or writing of a partition that went to another member, until one of those that
+	// are left or came makes progress: joining the group again mends nothing.
+	carried failure
 
 	lag, oldest, held *prometheus.Desc
 }
@@ -94,7 +97,18 @@ func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
 func (b *backlog) assign(ids []int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.partitions, func(id int, _ *waiting) bool { return !slices.Contains(ids, id) })
+	maps.DeleteFunc(b.partitions, func(id int, w *waiting) bool {
+		gone := !slices.Contains(ids, id)
+		for _, f := range []failure{w.writing, w.reading} {
+			if gone && f.err != nil && (b.carried.err == nil || f.since.Before(b.carried.since)) {
+				b.carried = f
+			}
+		}
+		return gone
+	})
+	if len(ids) == 0 {
+		b.carried = failure{} // there is nothing to make progress with
+	}
 	for _, id := range ids {
 		if b.partitions[id] == nil {
 			b.partitions[id] = &waiting{next: -1}
@@ -122,6 +136,9 @@ func (b *backlog) read(id int, next int64, f *fetched) {
 			w.held = now
 		}
 		w.next, w.end, w.readable, w.endRead, w.reading = next, f.high, f.end, now, failure{}
+		if f.empty {
+			b.carried = failure{}
+		}
 	})
 }
 
@@ -136,6 +153,9 @@ func (b *backlog) hold(id int, at time.Time) {
 // answer records that everything before next is answered.
 func (b *backlog) answer(id int, next int64) {
 	b.update(id, func(w *waiting) {
+		if next > w.next {
+			b.carried = failure{}
+		}
 		if w.next, w.writing = next, (failure{}); next >= w.readable {
 			w.oldest = time.Time{}
 		}
@@ -153,6 +173,10 @@ func (b *backlog) failed(after time.Duration) error {
 					time.Since(t.since).Round(time.Second), t.err)
 			}
 		}
+	}
+	if c := b.carried; c.err != nil && time.Since(c.since) >= after {
+		return fmt.Errorf("no progress for %s, also since partitions moved: %w", time.Since(c.since).Round(time.Second),
+			c.err)
 	}
 	return nil
 }

@@ -256,9 +256,9 @@ func (c *cluster) delete(topic string) {
 // change adds a rule, or removes the one that is given.
 func (c *cluster) change(add, remove *kadm.ACLBuilder) {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
-	defer cancel()
 	await(c.T, "change of a permission", func() bool {
+		ctx, cancel := context.WithTimeout(c.Context(), 20*time.Second)
+		defer cancel()
 		var err error
 		if add != nil {
 			results, failed := c.admin.CreateACLs(ctx, add)
@@ -283,5 +283,6 @@ func (c *cluster) deny(topic string, op kadm.ACLOperation) (giveBack func()) {
 	denied := kadm.NewACLs().Topics(topic).Deny("User:" +
 		user).DenyHosts("*").Operations(op).ResourcePatternType(kadm.ACLPatternLiteral)
 	c.change(denied, nil)
-	return sync.OnceFunc(func() { c.Helper(); c.change(nil, denied) })
+	var once sync.Once
+	return func() { c.Helper(); once.Do(func() { c.change(nil, denied) }) }
 }
