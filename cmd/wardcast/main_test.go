@@ -284,6 +284,18 @@ func TestCheckConfig(t *testing.T) {
 		"kafka.session_timeout") || !strings.Contains(ran.Stderr, "group.min.session.timeout.ms") {
 		t.Errorf("check-config of a short session: %+v", ran)
 	}
+	token := clitest.File(t, "board.token", strings.Repeat("0123456789abcdef", 2))
+	secret := clitest.File(t, "secret.yaml", fmt.Sprintf("kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: %q}\n"+
+		"http: {tokens: [{name: board, role: viewer, token_file: %q}]}\n", trained(t), token))
+	for mode, warns := range map[os.FileMode]bool{0o644: true, 0o640: false} {
+		if err := os.Chmod(token, mode); err != nil {
+			t.Fatal(err)
+		}
+		ran := wardcast(t, "", "check-config", secret)
+		if ran.Code != 0 || strings.Contains(ran.Stderr, token) != warns {
+			t.Errorf("check-config of a token of %v: %+v", mode, ran)
+		}
+	}
 	for name, c := range map[string]struct {
 		text string
 		want []string

@@ -96,6 +96,11 @@ func (c *checkConfigCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err := errors.Join(app.Check(ctx, cfg, d.Log), siteErr); err != nil {
 		return err
 	}
+	for _, path := range cfg.Secrets() {
+		if mode, others, _ := config.OpenToOthers(path); others {
+			d.Log.Warn("others can read a secret: chmod 600", "file", path, "permissions", fmt.Sprintf("%04o", mode))
+		}
+	}
 	_, err = fmt.Fprintf(d.Out, "%s is valid\n", c.Config)
 	return err
 }

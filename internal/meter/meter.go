@@ -38,6 +38,11 @@ func (m Meter) Gauges(name, help string, labels ...string) *prometheus.GaugeVec 
 	return m.factory.NewGaugeVec(prometheus.GaugeOpts(m.opts(name, help)), labels)
 }
 
+// Computed returns a gauge whose value is asked for whenever it is read.
+func (m Meter) Computed(name, help string, value func() float64) prometheus.GaugeFunc {
+	return m.factory.NewGaugeFunc(prometheus.GaugeOpts(m.opts(name, help)), value)
+}
+
 // Histogram returns a histogram.
 func (m Meter) Histogram(name, help string, buckets []float64) prometheus.Histogram {
 	return m.factory.NewHistogram(prometheus.HistogramOpts{Name: m.prefix + name, Help: help, Buckets: buckets})

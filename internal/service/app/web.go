@@ -17,6 +17,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/loglimit"
+	"github.com/wardcast/wardcast/internal/meter"
 	"github.com/wardcast/wardcast/internal/reload"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/health"
@@ -98,6 +99,15 @@ func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
 	return l, nil
 }
 
+// expiry returns when the certificate expires, in seconds of Unix time, 0 without TLS.
+func (l *listening) expiry() float64 {
+	if l.certificate == nil {
+		return 0
+	}
+	now, _ := l.certificate.Get() // newListening has read it
+	return float64(now.Leaf.NotAfter.Unix())
+}
+
 func readTokens(h *config.HTTP) ([]httpapi.Token, error) {
 	secrets, err := h.Secrets()
 	if err != nil {
@@ -126,6 +136,8 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 	if err != nil {
 		return nil, err
 	}
+	meter.New(r, "wardcast_").Computed("http_certificate_expiry_timestamp_seconds",
+		"When the certificate of the HTTP address expires, 0 without TLS.", l.expiry)
 	w := &web{listening: l, log: a.Logger.With("component", "http")}
 	listed := func() []questionnairepage.Questionnaire { return nil }
 	var t *triage

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -238,6 +239,16 @@ func (c *Config) Secrets() []string {
 		all = append(all, t.TokenFile)
 	}
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
+}
+
+// OpenToOthers reports whether others than the owner and the group can use a file or folder.
+func OpenToOthers(path string) (mode fs.FileMode, others bool, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, false, err
+	}
+	mode = info.Mode().Perm()
+	return mode, mode&0o007 != 0, nil
 }
 
 // Certificates returns the files of certificates that expire.

@@ -109,7 +109,7 @@ func (d *doctor) store(ctx context.Context) {
 			store = nil
 			return
 		}
-		if mode, others, _ := readable(place); others && !blobstore.IsURL(place) {
+		if mode, others, _ := config.OpenToOthers(place); others && !blobstore.IsURL(place) {
 			bad(Warn, "chmod o-rwx "+place, "%s has the permissions %04o: others can read it", place, mode)
 		}
 	})
@@ -198,7 +198,7 @@ func (d *doctor) certificates() {
 func (d *doctor) secrets() {
 	d.check("secret files", "only the service can read them", func(bad found) {
 		for _, path := range d.Secrets() {
-			mode, others, err := readable(path)
+			mode, others, err := config.OpenToOthers(path)
 			switch {
 			case err != nil:
 				bad(Fail, "make it, and let the service read it", "%v", err)
@@ -207,16 +207,6 @@ func (d *doctor) secrets() {
 			}
 		}
 	})
-}
-
-// readable reports whether others than the owner and the group can read a file or folder.
-func readable(path string) (mode fs.FileMode, others bool, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, false, err
-	}
-	mode = info.Mode().Perm()
-	return mode, mode&0o007 != 0, nil
 }
 
 // The free space below which the disk is too full.

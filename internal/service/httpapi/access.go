@@ -122,19 +122,19 @@ func (g *gate) tokens() []Token {
 func (g *gate) allow(c Caller) bool { return g.limits == nil || g.limits.allow(c) }
 
 // caller returns who sent a request, by a bearer token, or one as password of HTTP's login. A wrong token is none.
-func (g *gate) caller(r *http.Request) Caller {
-	c := Caller{Address: g.address(r)}
+func (g *gate) caller(r *http.Request) (c Caller, wrong bool) {
+	c = Caller{Address: g.address(r)}
 	if g.Tokens == nil {
 		if c.Role = Viewer; g.Local {
 			c.Role = Operator
 		}
-		return c
+		return c, false
 	}
 	_, secret, basic := r.BasicAuth()
 	if !basic {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return c
+			return c, false
 		}
 		secret = strings.TrimSpace(token)
 	}
@@ -144,7 +144,7 @@ func (g *gate) caller(r *http.Request) Caller {
 			c.Name, c.Role = t.Name, t.Role
 		}
 	}
-	return c
+	return c, c.Name == ""
 }
 
 // misdirected reports whether a request was sent to a host name that this address does not serve.

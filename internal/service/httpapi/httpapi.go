@@ -20,6 +20,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
 // Options say what an API serves.
@@ -62,6 +64,7 @@ type API struct {
 	origin  *http.CrossOriginProtection
 	metrics *metrics
 	watched watched
+	wrong   wrongTokens
 	seen    seen
 }
 
@@ -70,6 +73,7 @@ func New(o Options) *API {
 	a := &API{
 		options: o, gate: newGate(o.Access), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(),
 		watched: watched{by: map[string]int{}}, metrics: newMetrics(o.Metrics),
+		wrong: wrongTokens{log: o.Logger, lines: loglimit.New(wrongTokensEvery), from: map[string]bool{}},
 	}
 	health := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
 	a.routes = []Route{
@@ -121,7 +125,12 @@ const noRoute = "none"
 // ServeHTTP answers a request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	v := &visit{id: requestID(r), caller: a.gate.caller(r), page: a.options.Page}
+	caller, wrong := a.gate.caller(r)
+	if wrong {
+		a.metrics.wrongTokens.Inc()
+		a.wrong.add(caller.Address)
+	}
+	v := &visit{id: requestID(r), caller: caller, page: a.options.Page}
 	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
 	answer := &recorder{ResponseWriter: w}
 	a.secure(w.Header())
@@ -182,16 +191,52 @@ func (a *API) guarded(route Route) http.Handler {
 		switch {
 		case !route.Always && a.crowded(r):
 			return crowded()
-		case route.Role != Anyone && !route.Stream && !a.gate.allow(v.caller):
+		case route.Role != Anyone && !(route.Stream && v.caller.Is(route.Role)) && !a.gate.allow(v.caller):
 			return tooMany()
 		case !v.caller.Is(route.Role):
 			return a.gate.refusal(v.caller, route.Role)
 		case a.origin.Check(r) != nil:
 			return problem(http.StatusForbidden, "cross_origin", "pages of other sites may not send this")
 		case route.Stream:
-			return a.watched.guard(route.Handler, v.caller, a.metrics.viewers)
+			return a.watched.guard(a.whileAllowed(&route), v.caller, a.metrics.viewers)
 		}
 		return route.Handler
+	})
+}
+
+// allowedEvery is how often the caller of an open stream is looked up again.
+const allowedEvery = 2 * time.Second
+
+// whileAllowed ends a stream soon after its caller's token is revoked, or loses its role.
+func (a *API) whileAllowed(route *Route) http.Handler {
+	if a.gate.Tokens == nil {
+		return route.Handler
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := visitOf(r.Context())
+		ctx, end := context.WithCancel(r.Context())
+		defer end()
+		var watching sync.WaitGroup
+		revoked := false
+		watching.Go(func() {
+			for tick := time.Tick(allowedEvery); ; {
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick:
+				}
+				if now, _ := a.gate.caller(r); now.Name != v.caller.Name || !now.Is(route.Role) {
+					revoked = true
+					end()
+					return
+				}
+			}
+		})
+		route.Handler.ServeHTTP(w, r.WithContext(ctx))
+		end()
+		if watching.Wait(); revoked {
+			AddFacts(ctx, "token", "revoked")
+		}
 	})
 }
 

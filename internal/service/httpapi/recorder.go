@@ -89,9 +89,12 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	panics   prometheus.Counter
-	viewers  prometheus.Gauge
-	lost     prometheus.Counter
-	streams  map[string]bool // routes that do not end by themselves
+
+	wrongTokens prometheus.Counter
+
+	viewers prometheus.Gauge
+	lost    prometheus.Counter
+	streams map[string]bool // routes that do not end by themselves
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -101,7 +104,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			"Requests answered, by route and status; route is none if no route answers.", "route", "status"),
 		seconds: in.Histograms("http_request_seconds", "Time to answer a request, by route, live streams aside.",
 			[]float64{.001, .005, .025, .1, .5, 2.5, 10}, "route"),
-		panics:  in.Counter("http_panics_total", "Requests whose handler panicked."),
+		panics: in.Counter("http_panics_total", "Requests whose handler panicked."),
+		wrongTokens: in.Counter("http_wrong_tokens_total",
+			"Requests with a token that none of http.tokens is."),
 		viewers: in.Gauge("live_viewers", "Open streams of predictions."),
 		lost:    in.Counter("live_lost_total", "Predictions that viewers were too slow for."),
 		streams: map[string]bool{},

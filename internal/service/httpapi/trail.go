@@ -2,10 +2,14 @@ package httpapi
 
 import (
 	"fmt"
+	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
 // KeptEvents is how many changes, and how many others, a Trail keeps.
@@ -62,4 +66,35 @@ func (t *Trail) Events() []*Event {
 	all := slices.Concat(t.changes, t.others)
 	slices.SortStableFunc(all, func(a, b *Event) int { return b.Time.Compare(a.Time) })
 	return all
+}
+
+// wrongTokensEvery is the minimum interval of log lines about wrong tokens, which can come by the thousand. A line names
+// at most mostNamed of the addresses that they came from.
+const (
+	wrongTokensEvery = 10 * time.Second
+	mostNamed        = 20
+)
+
+// wrongTokens logs requests with a wrong token.
+type wrongTokens struct {
+	log   *slog.Logger
+	lines *loglimit.Limiter
+
+	mu   sync.Mutex
+	from map[string]bool // addresses of the requests since the last line
+}
+
+func (w *wrongTokens) add(address string) {
+	w.mu.Lock()
+	if len(w.from) < mostNamed {
+		w.from[address] = true
+	}
+	w.mu.Unlock()
+	w.lines.Add("", func(n int) {
+		w.mu.Lock()
+		from := w.from
+		w.from = map[string]bool{}
+		w.mu.Unlock()
+		w.log.Warn("requests with a wrong token", "requests", n, "addresses", slices.Sorted(maps.Keys(from)))
+	})
 }
