@@ -63,7 +63,7 @@ func within(path string, patterns ...string) bool {
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	kernels, leastSquares := []string{"solver/matrix", "solver/linalg", "solver/matrix/safetensors"},
-		[]string{"solver", "solver/icqf"}
+		[]string{"solver", "solver/icqf", "solver/eap"}
 	imports := packages(t)
 	all := slices.Collect(maps.Keys(imports))
 	for _, promise := range []struct {
@@ -79,7 +79,7 @@ func TestLinks(t *testing.T) {
 			not: []string{"solver/...", "models/train", "models/retrain"},
 			but: kernels,
 		}, {
-			why: "serve never trains; it scores responses to questionnaires, which is least squares in a box",
+			why: "serve never trains; it scores responses: least squares in a box, or a posterior mean",
 			of:  []string{"internal/service/app"},
 			not: []string{"solver/...", "models/train", "models/retrain"},
 			but: append(leastSquares, kernels...),

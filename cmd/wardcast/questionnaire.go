@@ -114,7 +114,7 @@ func readCodebook(d *cli.Deps, path string, missing []string) ([]questionnaire.I
 }
 
 type method struct {
-	Method string `help:"Method: icqf; fa, exploratory factor analysis; or l1-nmf, non-negative factorization with penalties on scores and loadings." enum:"${questionnaireMethods}" default:"icqf"`
+	Method string `help:"Method: icqf; fa, exploratory factor analysis; grm, graded response model; or l1-nmf, non-negative factorization with penalties on scores and loadings." enum:"${questionnaireMethods}" default:"icqf"`
 }
 
 // choose sets the method, and warns of confounds that it does not use.
@@ -126,7 +126,7 @@ func (m *method) choose(d *cli.Deps, o *fit.Options, confounds []string) {
 }
 
 type learning struct {
-	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto searches from 1 to half of the items." type:"ranks" default:"auto" placeholder:"K" usedby:"icqf,fa,l1-nmf,pca"`
+	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto searches from 1 to half of the items." type:"ranks" default:"auto" placeholder:"K" usedby:"icqf,fa,l1-nmf,grm,pca"`
 	Beta    []float64 `help:"Weight of the penalties of icqf, or candidates as in 0.1,0.5; auto searches among ${betas}." type:"weights" default:"auto" placeholder:"B" usedby:"icqf"`
 	model.Learning
 }
@@ -248,7 +248,7 @@ type result struct {
 	Rule  string `help:"Which candidate to choose: the one with the lowest cross-validated error, or the one with the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest" usedby:"cross-validation"`
 	Trace bool   `help:"Write the objective after every update to result.json." usedby:"icqf,l1-nmf"`
 	// Bootstrap is 0 for none.
-	Bootstrap int `help:"Number of bootstrap samples of participants (0: none; at least 40; 1000 for a paper). Adds standard errors and 95 % intervals of the loadings (loadings_intervals.csv), includes them in the scores' standard errors, and cross-validates what each factor explains." default:"0" placeholder:"N"`
+	Bootstrap int `help:"Number of bootstrap samples of participants (0: none; at least 40; 1000 for a paper). Adds standard errors and 95 % intervals of the loadings (loadings_intervals.csv), includes them in the scores' standard errors, and cross-validates what each factor explains." default:"0" placeholder:"N" usedby:"icqf,fa,l1-nmf"`
 }
 
 // learn completes the options, calls run, and writes and prints the fitted model. Compact is the requested number of
@@ -317,6 +317,12 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 		fmt.Sprintf("%.8g", s.Objective), fmt.Sprintf("%.4g", s.ReconstructionError), s.Explained,
 		s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve)
 	grids := []*cli.Grid{grid, factorGrid(s)}
+	if g := s.Graded; g != nil {
+		own := cli.NewGrid("LOG-LIKELIHOOD", "PARAMETERS", "AIC", "BIC", "MEAN Q3", "DEPENDENT PAIRS")
+		own.Add(cli.Digits(*s.LogLikelihood, 2), g.Parameters, cli.Digits(g.AIC, 1), cli.Digits(g.BIC, 1), g.MeanQ3,
+			len(g.Dependent))
+		grids = append(grids, own)
+	}
 	if s.Fit != nil {
 		grids = append(grids, goodnessGrid(s.Fit))
 	}
@@ -380,7 +386,7 @@ type questionnaireFitCmd struct {
 }
 
 func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
-	parallel := c.Method == model.MethodFA && len(c.Factors) == 0 // chooses instead of a cross-validation
+	parallel := model.Standardized(c.Method) && len(c.Factors) == 0 // chooses instead of a cross-validation
 	if err := checkUsed(command, []string{c.Method}, c.several(c.Method) && !parallel); err != nil {
 		return err
 	}

@@ -119,18 +119,21 @@ type Scores struct {
 
 // Score is the degree to which one factor is present.
 type Score struct {
-	Factor string    `json:"factor"` // name within the model, factor1 and so on
-	Score  float64   `json:"score"`  // in [0,1]
-	Items  []Loading `json:"items"`  // that define the factor, largest Loading first
+	Factor string  `json:"factor"` // name within the model, factor1 and so on
+	Score  float64 `json:"score"`  // in [0,1], without bounds by a graded response model
+	// StandardError is that of Score, given by graded response models alone.
+	StandardError float64   `json:"standard_error,omitzero"`
+	Items         []Loading `json:"items"` // that define the factor, largest absolute Loading first
 }
 
-// Loading is what a fully present factor adds to the answer to an item, on the scale of the answers.
+// Loading is what a fully present factor adds to the answer to an item, on the scale of the answers; by a graded
+// response model it is the item's standardized loading.
 type Loading struct {
 	Item string `json:"item"`
 	Text string `json:"text,omitzero"` // of the item, if the model knows it
 	// scored in reverse: the factor adds to the opposite of the text
 	Reversed bool    `json:"reversed,omitzero"`
-	Loading  float64 `json:"loading"` // ≥ 0
+	Loading  float64 `json:"loading"` // ≥ 0, or by a graded response model from −1 to 1
 }
 
 // AppendJSON appends the scores as one JSON object to dst, like Prediction.AppendJSON. Nil slices become [] or are

@@ -17,13 +17,13 @@ func contractScores() Scores {
 		Model: Model{Name: "bfi", Version: "2026-11-20T02-00-00Z-3f9c1a", Method: "icqf", SHA256: strings.Repeat(
 			"3f9c1a00", 8)},
 		Scores: []Score{
-			{"factor1", 0.31, []Loading{
+			{Factor: "factor1", Score: 0.31, Items: []Loading{
 				{Item: "N1", Text: "Get angry easily.", Reversed: false, Loading: 4.25},
 				{Item: "N2", Text: "", Reversed: false, Loading: 3.5},
 			}},
 			{
-				"factor2", 0,
-				[]Loading{{Item: "E3", Text: "Know how to captivate people.", Reversed: true, Loading: 3.75}},
+				Factor: "factor2", Score: 0, StandardError: 0.25,
+				Items: []Loading{{Item: "E3", Text: "Know how to captivate people.", Reversed: true, Loading: 3.75}},
 			},
 		},
 		Answered: 24, Items: 25, UnknownItems: 1, Beyond: []string{"age"},
@@ -44,7 +44,7 @@ func TestScoresAreWhatEncodingJSONWrites(t *testing.T) {
 			UnknownItems: count(), Beyond: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "beyond"),
 		}
 		for range count() {
-			score := Score{str(), num(), []Loading{}}
+			score := Score{Factor: str(), Score: num(), StandardError: num(), Items: []Loading{}}
 			for range count() {
 				score.Items = append(score.Items,
 					Loading{Item: str(), Text: str(), Reversed: rapid.Bool().Draw(t, "reversed"), Loading: num()})

@@ -65,7 +65,7 @@ func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome
 		for i := range counts {
 			w := b.scores.At(i, t)
 			counts[i] = (of.Measured == nil || of.Measured[t].Participants[at[i]]) &&
-				(o.Method == model.MethodFA || w > 0 && w < 1)
+				(model.Standardized(o.Method) || w > 0 && w < 1)
 		}
 		b.counts = append(b.counts, counts)
 	}

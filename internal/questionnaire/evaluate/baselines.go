@@ -30,14 +30,18 @@ const (
 	MethodMissing = "missing"
 )
 
+// learners returns the methods that learn factors and can be compared. A graded response model is not one of them:
+// small samples leave it factors with too few items.
+func learners() []string { return []string{model.MethodICQF, model.MethodFA, model.MethodL1} }
+
 // Methods returns the methods that can be compared: those that learn factors, then the baselines.
 func Methods() []string {
-	return append(model.Methods(), MethodItems, MethodPCA, MethodSums, MethodMissing)
+	return append(learners(), MethodItems, MethodPCA, MethodSums, MethodMissing)
 }
 
 // HasFactors reports whether the method has a given number of factors, and loadings to compare.
 func HasFactors(method string) bool {
-	return method == MethodPCA || slices.Contains(model.Methods(), method)
+	return method == MethodPCA || slices.Contains(learners(), method)
 }
 
 // signed reports whether the signs of the factors are determined.
@@ -55,7 +59,7 @@ type trained struct {
 func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows []int,
 	c model.Candidate,
 ) (*trained, error) {
-	if slices.Contains(model.Methods(), method) {
+	if slices.Contains(learners(), method) {
 		with := o.Options
 		with.Method, with.Recorder = method, nil
 		l, err := with.Learn(ctx, s, rows, c)

@@ -348,7 +348,7 @@ func (o *Options) split(s *fit.Study, repeat int) (test, others []int) {
 // Chooser returns the method that chooses for all of these: icqf if given, else the first that a fit can use, else
 // icqf.
 func Chooser(methods []string) string {
-	fits := func(m string) bool { return slices.Contains(model.Methods(), m) }
+	fits := func(m string) bool { return slices.Contains(learners(), m) }
 	if at := slices.IndexFunc(methods, fits); at >= 0 && !slices.Contains(methods, model.MethodICQF) {
 		return methods[at]
 	}

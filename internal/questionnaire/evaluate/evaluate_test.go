@@ -78,7 +78,7 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("%s, share %v: stability %+v", s.Method, s.Share, s.Stability)
 		}
 	}
-	if len(e.Disjoint) != len(model.Methods())+1 {
+	if len(e.Disjoint) != len(learners())+1 {
 		t.Errorf("halves of %d methods", len(e.Disjoint))
 	}
 	for _, h := range e.Disjoint {
@@ -186,7 +186,7 @@ func TestEvaluateRefuses(t *testing.T) {
 	}
 	o = Options{
 		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", "id,q1,q2,q3\na,1,0,2\nb,0,2,1\n")),
-		Repeats: 2, Methods: model.Methods(),
+		Repeats: 2, Methods: learners(),
 	}
 	o.Columns.Confounds = nil
 	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) {
@@ -372,7 +372,7 @@ func TestEvaluateLeavesOutWhoHasNoAnswerLeft(t *testing.T) {
 	rows[1][3] = "4"
 	o := Options{
 		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))),
-		Repeats: 2, Methods: model.Methods(),
+		Repeats: 2, Methods: learners(),
 	}
 	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}}
 	e, err := Run(t.Context(), o)

@@ -93,12 +93,13 @@ type Ranking struct {
 // Lines returns the outcome of each criterion as a line, and for factor analysis the number of factors of a fit.
 func (r *Ranking) Lines() []string {
 	lines := []string{r.Parallel.String(), r.MAP.String(), r.String()}
-	if r.Method != model.MethodFA {
+	if !model.Standardized(r.Method) {
 		return lines
 	}
-	takes := "fit --method fa needs --factors, since parallel analysis suggests no number."
+	takes := fmt.Sprintf("fit --method %s needs --factors, since parallel analysis suggests no number.", r.Method)
 	if r.FitFactors > 0 {
-		takes = fmt.Sprintf("fit --method fa takes %s, by parallel analysis.", wording.Count(r.FitFactors, "factor"))
+		takes = fmt.Sprintf("fit --method %s takes %s, by parallel analysis.", r.Method,
+			wording.Count(r.FitFactors, "factor"))
 	}
 	return append(lines, takes+" If --factors lists candidates, it takes the one of the lowest error, here "+
 		wording.Count(r.Factors, "factor")+".")
@@ -121,7 +122,7 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 	if r.Choice, err = o.Choose(ctx, s); err != nil {
 		return nil, err
 	}
-	if o.Method == model.MethodFA {
+	if model.Standardized(o.Method) {
 		r.FitFactors = r.Parallel.taken(s)
 	}
 	r.Seconds = time.Since(begin).Seconds()
@@ -314,7 +315,7 @@ func (o *Options) choose(ctx context.Context, s *Study) (c *Choice, parallel *in
 		Method: o.Method, Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{},
 	}
 	switch {
-	case o.Method == model.MethodFA && o.MostFactors > 0:
+	case model.Standardized(o.Method) && o.MostFactors > 0:
 		p, err := o.Parallel(ctx, s)
 		switch {
 		case err != nil:

@@ -101,7 +101,7 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 		Of: ofComponents, Draws: min(max(drawnAnswers/(n*p), fewestDraws), rank.DefaultDraws),
 		Eigenvalues: []float64{}, Reference: []float64{},
 	}
-	if o.Method == model.MethodFA && p <= mostReduced {
+	if model.Standardized(o.Method) && p <= mostReduced {
 		out.Of = ofFactors
 	}
 	kind := o.kind()

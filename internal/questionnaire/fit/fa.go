@@ -42,7 +42,7 @@ func scoreErrors(m *model.Model, answers, confounds *mat.Dense) (scores, errs *m
 	return scores, errs, err
 }
 
-// FA scores participants by factor analysis. It is immutable and safe for concurrent use.
+// FA scores participants by factor analysis or the graded response model. It is immutable and safe for concurrent use.
 type FA struct {
 	model.FA
 	threads int // the largest number; 0 means GOMAXPROCS
@@ -62,7 +62,7 @@ func (f *FA) accounted() (all []model.Accounted) {
 	return all
 }
 
-// Score returns the regression scores of participants, n×k, from their answers, n×p with NaN for a missing one, less
+// Score returns the scores of participants, n×k, from their answers, n×p with NaN for a missing one, less
 // the effects of the confounds, n×c. It returns the errors of (*factoranalysis.Scorer).ScoresErrors, and one that wraps
 // solver.ErrShape for confounds of other shapes.
 func (f *FA) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
@@ -72,6 +72,9 @@ func (f *FA) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 
 // ScoreErrors returns the scores of Score and their standard errors, each n×k. It costs no more than one of them.
 func (f *FA) ScoreErrors(answers, confounds *mat.Dense) (scores, errs *mat.Dense, err error) {
+	if f.Graded != nil {
+		return f.gradedScores(answers)
+	}
 	rest, err := f.without(answers, confounds)
 	if err != nil {
 		return nil, nil, err
@@ -179,6 +182,12 @@ func (f *FA) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 			solver.ErrShape, k, factors, confounds != nil)
 	}
 	r := mat.NewDense(n, items, nil)
+	if f.Graded != nil {
+		r.Apply(func(i, j int, _ float64) float64 {
+			return f.Graded.Expected(j, scores.At(i, f.Graded.Factors[j]))
+		}, r)
+		return r, nil
+	}
 	r.Mul(scores, f.Loadings.T())
 	r.Apply(func(_, j int, v float64) float64 { return f.Means[j] + f.Deviations[j]*v }, r)
 	if confounds != nil {
@@ -189,8 +198,13 @@ func (f *FA) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 	return r, nil
 }
 
-// StandardErrors returns the standard errors of the scores, n×k; they depend only on which items were answered.
+// StandardErrors returns the standard errors of the scores, n×k. Those of factor analysis depend only on which items
+// were answered.
 func (f *FA) StandardErrors(answers *mat.Dense) (*mat.Dense, error) {
+	if f.Graded != nil {
+		_, errs, err := f.gradedScores(answers)
+		return errs, err
+	}
 	_, errs, err := f.scorer().ScoresErrors(answers)
 	return errs, err
 }

@@ -239,7 +239,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describing the scores: %w", err)
 	}
-	measured := measuredBy(&m, errs)
+	measured := measuredOf(&m, answers, errs)
 	if o.Assess != nil {
 		if err := o.Assess(ctx, &o,
 			&Outcome{Learnt: l, Study: s, Candidate: best, Scores: scores, Measured: measured, Model: &m}); err != nil {

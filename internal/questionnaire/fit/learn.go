@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
+	"github.com/wardcast/wardcast/solver/grm"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/nmf"
@@ -38,6 +39,7 @@ type Learnt struct {
 	icqf      *icqf.Result
 	fa        *FA
 	fit       *factoranalysis.GoodnessOfFit
+	graded    *grm.Model
 	confounds []questionnaire.Confound // that it uses
 }
 
@@ -50,7 +52,7 @@ func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candi
 		return nil, context.Cause(ctx)
 	}
 	l := &Learnt{Items: s.Varying(rows), study: s}
-	if o.Method != model.MethodL1 {
+	if o.usesConfounds() {
 		l.confounds = s.confounds
 	}
 	l.Rows = s.Answering(rows, l.Items)
@@ -62,6 +64,8 @@ func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candi
 		err = o.learnL1(ctx, l, c.Factors)
 	case o.Method == model.MethodFA:
 		err = o.learnFA(ctx, l, c.Factors)
+	case o.Method == model.MethodGRM:
+		err = o.learnGRM(ctx, l, c.Factors)
 	default:
 		err = o.learnICQF(ctx, l, c)
 	}
@@ -192,11 +196,10 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		Correlation: factoranalysis.Kind(o.Correlation), Regressed: regressed, Threads: o.Threads,
 	})
 	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
-		reason := errors.New(at.Reason)
 		if l.fa.ConfoundLoadings != nil {
-			reason = fmt.Errorf("%w, once the confounds' effects are subtracted", reason)
+			at.Reason += ", once the confounds' effects are subtracted"
 		}
-		return &table.Error{File: l.study.File, Column: l.study.Items[l.Items[at.Item]].Name, Err: reason}
+		return l.itemError(at)
 	}
 	if err == nil && math.IsNaN(m.Fit.RMSR) {
 		err = questionnaire.Optionf("no correlation can be computed: no pair of items has two participants who " +
@@ -218,6 +221,13 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		l.Status = solver.Converged
 	}
 	return nil
+}
+
+// itemError names the item of an error.
+func (l *Learnt) itemError(at *factoranalysis.ItemError) error {
+	return &table.Error{
+		File: l.study.File, Column: l.study.Items[l.Items[at.Item]].Name, Err: errors.New(at.Reason),
+	}
 }
 
 func independent(a *mat.Dense) int {
@@ -270,9 +280,14 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 	m.Confounds, m.Summary.Iterations, m.Summary.Objective = l.confounds, l.iterations, l.objective
 	if l.fa != nil {
 		m.FA = &l.fa.FA
-		m.Summary.FactorCorrelations, m.Summary.Accounted, m.Summary.Fit = rowsOf(l.fa.Phi),
-			l.fa.accounted(), goodness(l.fit)
+		m.Summary.FactorCorrelations, m.Summary.Accounted = rowsOf(l.fa.Phi), l.fa.accounted()
+		if l.fit != nil {
+			m.Summary.Fit = goodness(l.fit)
+		}
 		alone, err = l.Score(l.Rows)
+		if err == nil && l.graded != nil {
+			l.describeGraded(m, alone)
+		}
 		return alone, alone, err
 	}
 	r := l.icqf

@@ -85,10 +85,14 @@ func levelWarning(name string, of []string) []string {
 
 // UnusedConfounds returns a warning if there are confounds that the method does not use, otherwise "".
 func (o *Options) UnusedConfounds() string {
-	if o.Method == model.MethodL1 && len(o.Columns.Confounds) > 0 {
-		return model.MethodL1 + " does not use confounds"
+	if !o.usesConfounds() && len(o.Columns.Confounds) > 0 {
+		return o.Method + " does not use confounds"
 	}
 	return ""
+}
+
+func (o *Options) usesConfounds() bool {
+	return o.Method != model.MethodL1 && o.Method != model.MethodGRM
 }
 
 // tuned is the number of participants for each item below which regression scores overfit: the variance of their errors
@@ -116,6 +120,9 @@ func (l *Learnt) approximate(kind string, missing float64) (doubts []string) {
 
 // doubts returns why the loadings of a factor analysis may mean little.
 func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
+	if l.graded != nil {
+		return l.gradedDoubts()
+	}
 	if l.fa == nil {
 		return nil
 	}

@@ -130,6 +130,9 @@ func (o *Options) check() error {
 		return questionnaire.Optionf("%q defines the groups, so it cannot be a confound too", labels[0].Name)
 	case o.Columns.Visits != nil:
 		return questionnaire.Optionf("groups cannot be compared for participants with several visits")
+	case o.Method == model.MethodGRM:
+		return questionnaire.Optionf("%s does not compare groups: take another method, or `questionnaire cfa --group`",
+			o.Method)
 	case o.Bootstrap < LeastBootstrap:
 		return questionnaire.Optionf("%d bootstrap samples, at least %d are needed", o.Bootstrap, LeastBootstrap)
 	}

@@ -67,8 +67,8 @@ func Run(ctx context.Context, o Options) (*model.Fitted, error) {
 			return nil, &table.Error{File: dir, Err: questionnaire.ErrNumbered}
 		}
 		if s.FA != nil {
-			return nil, questionnaire.Optionf("the model in %q was fitted by factor analysis, whose scores have no "+
-				"bounds; meta needs %s or %s", dir, model.MethodICQF, model.MethodL1)
+			return nil, questionnaire.Optionf("the model in %q was fitted by %s, whose scores have no bounds; meta "+
+				"needs %s or %s", dir, s.Summary.Method, model.MethodICQF, model.MethodL1)
 		}
 		if slices.ContainsFunc(stages, func(other stage) bool { return other.name == s.name }) {
 			return nil, questionnaire.Optionf("two models are in folders with the name %q", s.name)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/solver/eap"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 )
@@ -70,8 +72,8 @@ type Model struct {
 	Summary    Summary               `json:"summary"`
 	CreatedAt  time.Time             `json:"created_at"`
 
-	// ICQF is the fit of MethodICQF and MethodL1, and FA, nil for these, that of MethodFA. LoadingsFile holds their
-	// numbers. SHA256 is that of SumsFile once the model is loaded.
+	// ICQF is the fit of MethodICQF and MethodL1, and FA, nil for these, that of MethodFA and MethodGRM. LoadingsFile
+	// holds their numbers. SHA256 is that of SumsFile once the model is loaded.
 	ICQF   icqf.Model `json:"-"`
 	FA     *FA        `json:"-"`
 	SHA256 string     `json:"-"`
@@ -133,14 +135,20 @@ const (
 	MethodFA = "fa"
 	// MethodL1 is the non-negative factorization with ℓ1 penalties.
 	MethodL1 = "l1-nmf"
+	// MethodGRM is the graded response model, with one factor for each item and expected a posteriori scores.
+	MethodGRM = "grm"
 )
 
 // Methods lists the methods.
-func Methods() []string { return []string{MethodICQF, MethodFA, MethodL1} }
+func Methods() []string { return []string{MethodICQF, MethodFA, MethodL1, MethodGRM} }
 
-// ScoreRange is the range of the method's scores: unbounded for factor analysis, [0,1] for the others.
+// Standardized reports whether the method's factors have variance 1, scores without bounds, and loadings that are
+// correlations or regression weights of standardized responses.
+func Standardized(method string) bool { return method == MethodFA || method == MethodGRM }
+
+// ScoreRange is the range of the method's scores: [0,1] unless the method is Standardized.
 func (m *Model) ScoreRange() questionnaire.Range {
-	if m.Summary.Method == MethodFA {
+	if Standardized(m.Summary.Method) {
 		return questionnaire.Range{Low: math.Inf(-1), High: math.Inf(1)}
 	}
 	return questionnaire.Range{Low: 0, High: 1}
@@ -299,8 +307,10 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Summary.Method == MethodFA {
-		m.FA, err = parseFA(all, loadings, confounds)
+	if Standardized(m.Summary.Method) {
+		if m.FA, err = parseFA(all, loadings, confounds); err == nil && m.Summary.Method == MethodGRM {
+			m.FA.Graded, err = parseGraded(all, m.FA)
+		}
 		return m, err
 	}
 	m.ICQF = icqf.Model{
@@ -425,7 +435,7 @@ func (s *Summary) checkFactors() error {
 		}
 	}
 	accounted := 0
-	if s.Method == MethodFA {
+	if Standardized(s.Method) {
 		accounted = s.Factors
 	}
 	if n := len(s.Accounted); n != accounted {
@@ -479,6 +489,9 @@ type FA struct {
 	ScoreCorrelations *mat.SymDense // p×p, nil for those of the solution
 	// ConfoundLoadings is B, p×c, or nil: the factors are those of the answers less C·Bᵀ, on the scale of the answers.
 	ConfoundLoadings *mat.Dense
+	// Graded scores participants by MethodGRM, and is nil for MethodFA. The other fields then describe the normal
+	// responses behind the answers, but for Means and Deviations, which are those of the answers.
+	Graded *eap.Model
 }
 
 // The tensors of FA in addition to those of every model.
@@ -500,6 +513,9 @@ func (f *FA) tensors() safetensors.Tensors {
 	}
 	if f.ScoreCorrelations != nil {
 		all[tensorCorrelations] = tensor(mat.DenseCopyOf(f.ScoreCorrelations))
+	}
+	if f.Graded != nil {
+		maps.Copy(all, gradedTensors(f.Graded))
 	}
 	return all
 }

@@ -52,6 +52,9 @@ type Summary struct {
 	FactorCorrelations [][]float64    `json:"factor_correlations,omitempty"`
 	Accounted          []Accounted    `json:"accounted,omitempty"`
 	Fit                *GoodnessOfFit `json:"fit,omitempty"`
+	// LogLikelihood and Graded are those of MethodGRM.
+	LogLikelihood *float64 `json:"log_likelihood,omitempty"`
+	Graded        *Graded  `json:"item_responses,omitempty"`
 	// Parallel is the number of factors that parallel analysis suggests, if that chose it; nil otherwise.
 	Parallel *int `json:"parallel,omitempty"`
 	// Warnings are sentences for readers of the result.
@@ -72,6 +75,8 @@ func (s *Summary) MethodInFull() string {
 		}
 		return fmt.Sprintf("factor analysis (%s, %s rotation, %s correlations)", s.Settings.Extraction,
 			s.Settings.Rotation, correlation)
+	case MethodGRM:
+		return "grm (graded response model by marginal maximum likelihood)"
 	case MethodL1:
 		return "l1-nmf (non-negative factorization with ℓ1 penalties)"
 	}

@@ -99,12 +99,26 @@ func Strongest(loadings mat.Matrix) (columns []int, sizes []float64) {
 	return columns, sizes
 }
 
-// LoadingsCSV returns the loadings as a table: item, the factors, the confounds, the intercept.
+// LoadingsCSV returns the loadings as a table: item, the factors, the confounds, the intercept. With MethodGRM the
+// discrimination and the Thresholds of the item follow.
 func (m *Model) LoadingsCSV() []byte {
 	all, names := m.AllLoadings()
-	rows := [][]string{append([]string{"item"}, names...)}
+	rows, most := [][]string{append([]string{"item"}, names...)}, 0
+	graded := m.FA != nil && m.FA.Graded != nil
+	if graded {
+		for j := range m.Items {
+			most = max(most, len(m.Thresholds(j)))
+		}
+		rows[0] = append(rows[0], "discrimination")
+		rows[0] = append(rows[0], lists.Make(most, func(k int) string { return "threshold_" + strconv.Itoa(k+1) })...)
+	}
 	for j, item := range m.Items {
-		rows = append(rows, Cells([]string{item.Name}, all.RawRowView(j)...))
+		numbers := all.RawRowView(j)
+		if graded {
+			numbers = slices.Concat(numbers, m.FA.Graded.Slopes[j:j+1], m.Thresholds(j))
+		}
+		row := Cells([]string{item.Name}, numbers...)
+		rows = append(rows, append(row, make([]string, len(rows[0])-len(row))...))
 	}
 	return CSV(rows)
 }

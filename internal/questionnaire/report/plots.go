@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
@@ -148,6 +149,55 @@ func (m sheet) Compact() *chart.Chart {
 	c.Y = chart.Unit
 	c.Legend(c.Plot("items", "share of the scores' variance", nil, line)...)
 	return c
+}
+
+// Steps numbers the thresholds of the item that has most.
+func (m sheet) Steps() []int {
+	most := 0
+	for _, item := range m.Summary.Graded.Items {
+		most = max(most, len(item.Thresholds))
+	}
+	return lists.Make(most, func(k int) int { return k + 1 })
+}
+
+// mostInformed is the largest number of items in a panel of InformationPanels.
+const mostInformed = 7
+
+// InformationPanels returns two plots for each factor: the information in the answers to all of its items, and that of
+// the items that have most.
+func (m sheet) InformationPanels() (panels []*chart.Chart) {
+	const from, to, points = -4.0, 4.0, 33
+	g := m.FA.Graded
+	curve := func(name string, items ...int) chart.Series {
+		s := chart.Series{Name: chart.Shorten(name, longestKey)}
+		for i := range points {
+			theta := from + (to-from)*float64(i)/(points-1)
+			e := chart.Estimate{X: theta}
+			for _, j := range items {
+				e.Y += g.Information(j, theta)
+			}
+			s.Estimates = append(s.Estimates, e)
+		}
+		return s
+	}
+	for t := range m.Summary.Factors {
+		var items []int
+		var own []chart.Series
+		for j, factor := range g.Factors {
+			if factor == t {
+				items, own = append(items, j), append(own, curve(m.Items[j].Name, j))
+			}
+		}
+		slices.SortStableFunc(own, func(a, b chart.Series) int { return cmp.Compare(largest(b), largest(a)) })
+		number := strconv.Itoa(t + 1)
+		for n, all := range [][]chart.Series{{curve("all items", items...)}, own[:min(len(own), mostInformed)]} {
+			c := newPlot([]string{"Test information of factor ", "Item information of factor "}[n] + number)
+			c.X, c.Y = chart.Span{From: from, To: to}, chart.Cover(0, largest(all[0])).Round(5)
+			c.Legend(c.Plot("factor "+number, "information", nil, all...)...)
+			panels = append(panels, c)
+		}
+	}
+	return panels
 }
 
 // mostScree is the largest number of eigenvalues that a scree plot shows.

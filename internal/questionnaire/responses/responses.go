@@ -13,15 +13,16 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver/eap"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
 // ErrVisits is returned for a model of several visits: a single response cannot be scored by it.
 var ErrVisits = errors.New("a model of several visits, from `questionnaire longitudinal`, but a response is one visit")
 
-// ErrUnbounded is returned for a model of factor analysis: messages hold scores from 0 to 1.
-var ErrUnbounded = errors.New("a model of factor analysis, from `questionnaire fit --method fa`, whose scores have " +
-	"no bounds; messages hold scores from 0 to 1")
+// ErrUnbounded is returned for a model of factor analysis.
+var ErrUnbounded = errors.New("a model of factor analysis, from `questionnaire fit --method fa`, which scores " +
+	"no responses from messages")
 
 // Instrument is a questionnaire whose responses are scored by a model. It is safe for concurrent use.
 type Instrument struct {
@@ -42,7 +43,7 @@ func New(name, version string, m *model.Model, items int) (*Instrument, error) {
 	if m.Visits != nil {
 		return nil, ErrVisits
 	}
-	if m.FA != nil {
+	if m.FA != nil && m.FA.Graded == nil {
 		return nil, ErrUnbounded
 	}
 	in := &Instrument{
@@ -76,12 +77,14 @@ func New(name, version string, m *model.Model, items int) (*Instrument, error) {
 func (in *Instrument) loadings(factor, most int) []msg.Loading {
 	all := []msg.Loading{}
 	for j, item := range in.Model.Items {
-		if q := in.Model.Loadings().At(j, factor); q > 0 {
+		if q := in.Model.Loadings().At(j, factor); q > 0 || q < 0 && in.Model.FA != nil {
 			all = append(all,
 				msg.Loading{Item: item.Name, Text: item.Text, Reversed: item.Reversed, Loading: msg.Round(q)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b msg.Loading) int { return cmp.Compare(b.Loading, a.Loading) })
+	slices.SortStableFunc(all, func(a, b msg.Loading) int {
+		return cmp.Compare(math.Abs(b.Loading), math.Abs(a.Loading))
+	})
 	if most > 0 {
 		all = all[:min(most, len(all))]
 	}
@@ -91,22 +94,30 @@ func (in *Instrument) loadings(factor, most int) []msg.Loading {
 // Scorer returns a scorer of responses to the instrument.
 func (in *Instrument) Scorer() *Scorer {
 	m := in.Model
-	return &Scorer{
-		Instrument: in, factors: m.ICQF.NewScorer(), answers: make([]float64, len(m.Items)),
+	sc := &Scorer{
+		Instrument: in, answers: make([]float64, len(m.Items)),
 		given: make([]msg.Confound, len(m.Confounds)),
 		known: make([]float64, len(questionnaire.Columns(m.Confounds))), values: make([]float64, len(in.scores)),
 		scores: slices.Clone(in.scores),
 	}
+	if m.FA != nil {
+		sc.graded, sc.errs = m.FA.Graded.NewScorer(), make([]float64, len(in.scores))
+	} else {
+		sc.factors = m.ICQF.NewScorer()
+	}
+	return sc
 }
 
 // Scorer scores one response after the other in the same memory. It is not safe for concurrent use.
 type Scorer struct {
 	*Instrument
 	factors *icqf.Scorer
-	answers []float64 // as they are scored, NaN for a missing one
+	graded  *eap.Scorer // in place of factors
+	answers []float64   // as they are scored, NaN for a missing one
 	given   []msg.Confound
 	known   []float64 // the columns of questionnaire.Columns
 	values  []float64
+	errs    []float64 // with graded
 	scores  []msg.Score
 	beyond  []string
 }
@@ -128,11 +139,16 @@ func (sc *Scorer) Score(r *msg.Response, scoredAt string, s *msg.Scores) error {
 	if err != nil {
 		return err
 	}
-	if err := sc.factors.ScoreTo(sc.values, sc.answers, sc.known); err != nil {
+	if sc.graded != nil {
+		sc.graded.ScoreTo(sc.values, sc.errs, sc.answers)
+	} else if err := sc.factors.ScoreTo(sc.values, sc.answers, sc.known); err != nil {
 		return fmt.Errorf("scoring a response: %w", err)
 	}
 	for t, v := range sc.values {
 		sc.scores[t].Score = v
+		if sc.graded != nil {
+			sc.scores[t].StandardError = sc.errs[t]
+		}
 	}
 	*s = msg.Scores{
 		ResponseID: r.ResponseID, ParticipantID: r.ParticipantID, Instrument: sc.Info.Name, AnsweredAt: r.AnsweredAt,

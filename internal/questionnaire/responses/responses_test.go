@@ -72,6 +72,9 @@ func TestResponsesScoreAsRows(t *testing.T) {
 	for name, change := range map[string]func(rows [][]string, o *fit.Options){
 		"confounds":    func([][]string, *fit.Options) {},
 		"no confounds": func(_ [][]string, o *fit.Options) { o.Columns.Confounds = nil },
+		"graded response model": func(_ [][]string, o *fit.Options) {
+			o.Columns.Confounds, o.Betas, o.Method = nil, nil, model.MethodGRM
+		},
 		"turned, from 1, with codes": func(rows [][]string, o *fit.Options) {
 			for _, row := range rows[1:] {
 				for j := range questionnairetest.Items {
@@ -119,6 +122,10 @@ func TestResponsesScoreAsRows(t *testing.T) {
 				for k, s := range got.Scores {
 					if w := want.Values.At(i, k); s.Score != w || s.Factor != "factor"+strconv.Itoa(k+1) {
 						t.Fatalf("response %d, %s: %v; its row scores %v", i, s.Factor, s.Score, w)
+					}
+					if want.Errors != nil && s.StandardError != want.Errors.At(i, k) {
+						t.Fatalf("response %d, %s: error %v; that of its row is %v", i, s.Factor, s.StandardError,
+							want.Errors.At(i, k))
 					}
 				}
 				answered := 0
