@@ -214,10 +214,12 @@ func TestSchemasRefuse(t *testing.T) {
 		"an item's endless name": {Schema("response"), `{"schema_version":"1","response_id":"r","instrument":"bfi",` +
 			`"answers":{"` + strings.Repeat("A", MaxField+1) + `":4}}`},
 		"half a message of scores": {Schema("scores"), `{"schema_version":"1","response_id":"r","instrument":"bfi"}`},
-		"more than present":        {Schema("scores"), goldenWith(t, "scores", `"score":0.31`, `"score":1.31`)},
-		"a factor without score":   {Schema("scores"), goldenWith(t, "scores", `"score":0.31,`, ``)},
-		"half an item":             {Schema("scores"), goldenWith(t, "scores", `"items":25`, `"items":24.5`)},
-		"a model without digest":   {Schema("scores"), goldenWith(t, "scores", `"sha256":"3f`, `"sha256":"`)},
+		"less than no error": {
+			Schema("scores"), goldenWith(t, "scores", `"standard_error":0.25`, `"standard_error":-0.25`),
+		},
+		"a factor without score": {Schema("scores"), goldenWith(t, "scores", `"score":0.31,`, ``)},
+		"half an item":           {Schema("scores"), goldenWith(t, "scores", `"items":25`, `"items":24.5`)},
+		"a model without digest": {Schema("scores"), goldenWith(t, "scores", `"sha256":"3f`, `"sha256":"`)},
 	} {
 		if validate(t, c.schema, []byte(c.document)) == nil {
 			t.Errorf("%s is accepted", name)
