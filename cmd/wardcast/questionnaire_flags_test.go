@@ -51,7 +51,7 @@ func TestQuestionnaireRefusesUnusedFlags(t *testing.T) {
 	wrong(slices.Concat([]string{"longitudinal", "--time", "age", "--bins", "6,18", "--method", "fa", "--trace"},
 		fit()[1:]), "--trace")
 	wrong(slices.Concat([]string{"evaluate"}, input, []string{"--methods", "items,sums,missing", "--factors", "2"}),
-		"--factors applies only to icqf, fa, l1-nmf and pca, not to items, sums and missing")
+		"--factors applies only to icqf, fa, l1-nmf, grm and pca, not to items, sums and missing")
 	wrong(slices.Concat([]string{"evaluate"}, input, []string{"--methods", "fa", "--beta", "0.1"}), "--beta")
 	wrong(slices.Concat([]string{"evaluate"}, input,
 		[]string{"--methods", "pca", "--factors", "2,3", "--rotation", "promax"}),
