@@ -158,6 +158,8 @@ func (l *lines) readNotes(next func(*msg.Note) (int, error)) error {
 			note.number, note.err = at.Line, at
 		} else if err != nil {
 			return err
+		} else if len(l.note.Text) > 2*msg.MaxText { // DecodeOwnNote says so too, of a copy
+			note.err = &msg.Error{Reason: msg.TooLarge, Field: "text"}
 		} else {
 			l.data = l.note.AppendJSON(l.data)
 		}
