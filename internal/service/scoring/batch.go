@@ -154,13 +154,15 @@ func (l *lines) readNotes(next func(*msg.Note) (int, error)) error {
 		number, err := next(&l.note)
 		note, from := line{number: number, visit: strings.Clone(l.note.VisitID)}, len(l.data)
 		visits += len(note.visit)
-		if at, ok := errors.AsType[*table.Error](err); ok && at.Line > 0 {
+		at, _ := errors.AsType[*table.Error](err)
+		switch {
+		case at != nil && at.Line > 0:
 			note.number, note.err = at.Line, at
-		} else if err != nil {
+		case err != nil:
 			return err
-		} else if len(l.note.Text) > 2*msg.MaxText { // DecodeOwnNote says so too, of a copy
+		case len(l.note.Text) > 2*msg.MaxText: // DecodeOwnNote says so too, of a copy
 			note.err = &msg.Error{Reason: msg.TooLarge, Field: "text"}
-		} else {
+		default:
 			l.data = l.note.AppendJSON(l.data)
 		}
 		note.text = l.data[from:]
