@@ -271,7 +271,10 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	if o.Scores.errors(&m) {
 		values, of = inFile(alone), inFile(errs)
 	}
-	out, few, err := o.Scores.scores(s.Table, values, of)
+	if o.Scores.Sums {
+		m.Summary.Sums = model.SumScales(s.Items, answers, linalg.Threads(o.Threads))
+	}
+	out, few, err := o.Scores.scores(s.Table, values, of, m.Summary.Sums)
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,8 @@ type Scoring struct {
 type Table struct {
 	// StandardErrors adds them and the numbers of answers. Methods other than ICQF always have both.
 	StandardErrors bool
+	// Sums adds the sums of subscales, prorated sums, their standard errors and reliable changes.
+	Sums bool
 	// MinAnswers is the fewest answers of a participant with scores; 0 is 1.
 	MinAnswers int
 }
@@ -58,6 +60,9 @@ type Table struct {
 //
 // The errors are those of answers.ReadItems, and a level of a confound that was not in training.
 func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
+	if o.Sums && m.Summary.Sums == nil {
+		return nil, questionnaire.Optionf("--sums requires a model that was fitted with --sums: it has the errors")
+	}
 	t, err := Answers(m, path, answers.Columns{ID: o.ID, Missing: o.Missing, OmitIncomplete: o.OmitIncomplete})
 	if err != nil {
 		return nil, err
@@ -80,7 +85,11 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	if !o.errors(m) {
 		shown = nil
 	}
-	if s.Scores, s.TooFew, err = o.scores(t, values, shown); err != nil {
+	var sums []model.SumScale
+	if o.Sums {
+		sums = m.Summary.Sums
+	}
+	if s.Scores, s.TooFew, err = o.scores(t, values, shown, sums); err != nil {
 		return nil, err
 	}
 	s.Vague = vagueLines(m.Summary.FactorFits, t.Lines, s.TooFew, errs)
@@ -136,8 +145,11 @@ func (o *Table) errors(m *model.Model) bool {
 	return o.StandardErrors || m.Summary.Method != model.MethodICQF
 }
 
-// scores returns the table of these scores, with their standard errors if any, and the lines of omitted participants.
-func (o *Table) scores(t *answers.Table, values, errs *mat.Dense) (s model.Scores, few []int, err error) {
+// scores returns the table of these scores, with their standard errors and sums if any, and the lines of omitted
+// participants.
+func (o *Table) scores(t *answers.Table, values, errs *mat.Dense, sums []model.SumScale) (s model.Scores, few []int,
+	err error,
+) {
 	var rows, counts []int
 	for i := range t.IDs {
 		n := floats.Count(func(v float64) bool { return v == v }, t.Answers.RawRowView(i))
@@ -154,6 +166,9 @@ func (o *Table) scores(t *answers.Table, values, errs *mat.Dense) (s model.Score
 	s.Values = linalg.SelectRows(values, rows)
 	if errs != nil {
 		s.Answered, s.Errors = counts, linalg.SelectRows(errs, rows)
+	}
+	if sums != nil {
+		s.Sums, s.SumNames = model.SumsOf(sums, t.Items, linalg.SelectRows(t.Answers, rows))
 	}
 	return s, few, nil
 }

@@ -101,7 +101,7 @@ func newScale(ctx context.Context, x *mat.Dense, threads linalg.Threads) (*scale
 	if s.r, err = factoranalysis.Correlate(ctx, x, factoranalysis.Pearson, int(threads)); err != nil {
 		return nil, err
 	}
-	s.covariances(x)
+	s.c, s.pairs = threads.Covariances(x)
 	s.t = make([]float64, p)
 	for i := range p {
 		for j := range p {
@@ -110,34 +110,6 @@ func newScale(ctx context.Context, x *mat.Dense, threads linalg.Threads) (*scale
 	}
 	s.v = floats.Sum(s.t)
 	return s, nil
-}
-
-// covariances computes C. With Z the columns of X, centred at the means of their answers and 0 for missing ones, and M
-// 1 for answers and 0 for missing ones, the sums over common participants are entries of ZᵀZ, ZᵀM and MᵀM.
-func (s *scale) covariances(x *mat.Dense) {
-	n, p := x.Dims()
-	z, m := mat.NewDense(n, p, nil), mat.NewDense(n, p, nil)
-	means := linalg.ColumnMeans(x)
-	for i := range n {
-		for j, v := range x.RawRowView(i) {
-			if !math.IsNaN(v) {
-				z.Set(i, j, v-means[j])
-				m.Set(i, j, 1)
-			}
-		}
-	}
-	products, counts, sums := s.threads.Gram(z), s.threads.Gram(m), mat.NewDense(p, p, nil)
-	s.threads.InnerTo(sums, z, m)
-	s.c = mat.NewSymDense(p, nil)
-	for i := range p {
-		for j := range i + 1 {
-			count := counts.At(i, j)
-			s.c.SetSym(i, j, (products.At(i, j)-sums.At(i, j)*sums.At(j, i)/count)/(count-1))
-			if j < i {
-				s.pairs += count / float64(p*(p-1)/2)
-			}
-		}
-	}
 }
 
 // rounding is the share of the sum of the variances below which the variance of the sum may be rounding.

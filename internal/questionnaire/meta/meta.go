@@ -147,7 +147,11 @@ func readScores(path string, fits []model.FactorFit) (*model.Scores, error) {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }() // it was only read
-	if width, errors := len(r.Header), 2*factors+2; width != factors+1 && width != errors {
+	width, errors := len(r.Header), 2*factors+2
+	if sums := slices.IndexFunc(r.Header, model.IsSum); sums >= 0 {
+		width = sums
+	}
+	if width != factors+1 && width != errors {
 		return nil, &table.Error{File: path, Line: r.HeaderLine, Err: fmt.Errorf(
 			"%d columns, must be %d, or %d with standard errors", width, factors+1, errors)}
 	}
@@ -169,7 +173,7 @@ func readScores(path string, fits []model.FactorFit) (*model.Scores, error) {
 				err = questionnaire.ErrOutOfRange
 			}
 			at := c + 1
-			if err == nil && len(row.Cells) > factors+1 {
+			if err == nil && width == errors {
 				var e float64
 				at += factors + 1
 				if e, err = questionnaire.Number(row.Cells[at]); !fits[c].Measures(e) {

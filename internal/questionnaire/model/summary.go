@@ -60,6 +60,7 @@ type Summary struct {
 	// Warnings are sentences for readers of the result.
 	Warnings []string            `json:"warnings"`
 	Compact  []CompactItem       `json:"compact,omitempty"` // of a second stage
+	Sums     []SumScale          `json:"sums,omitempty"`    // if requested
 	Trace    []solver.TracePoint `json:"trace"`             // empty unless requested
 	Settings Settings            `json:"settings"`
 	Version  string              `json:"version"`

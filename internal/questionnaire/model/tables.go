@@ -22,6 +22,9 @@ type Scores struct {
 	// Errors are the standard errors of the scores, n×k, or nil. With them Answered counts each participant's answers.
 	Errors   *mat.Dense
 	Answered []int
+	// Sums are further columns, n×len(SumNames), with NaN for an empty cell; nil without sums.
+	Sums     *mat.Dense
+	SumNames []string
 	// Norms are further columns at the end, n×len(NormNames), with NaN for an empty cell; nil without norms.
 	Norms     *mat.Dense
 	NormNames []string
@@ -36,7 +39,8 @@ func (s *Scores) CSV() []byte {
 	return CSV(rows)
 }
 
-// Header names the columns: id, factor1 …; with standard errors answered, se_factor1 …; then those of the norms.
+// Header names the columns: id, factor1 …; with standard errors answered, se_factor1 …; then those of the sums and of
+// the norms.
 func (s *Scores) Header() []string {
 	factors := FactorNames(s.Values)
 	header := append([]string{"id"}, factors...)
@@ -44,7 +48,7 @@ func (s *Scores) Header() []string {
 		header = append(header, "answered")
 		header = append(header, lists.Map(factors, ErrorName)...)
 	}
-	return append(header, s.NormNames...)
+	return slices.Concat(header, s.SumNames, s.NormNames)
 }
 
 // ErrorName names the column of the standard errors of a factor.
@@ -55,6 +59,9 @@ func (s *Scores) Row(i int) []float64 {
 	row := slices.Clone(s.Values.RawRowView(i))
 	if s.Errors != nil {
 		row = slices.Concat(row, []float64{float64(s.Answered[i])}, s.Errors.RawRowView(i))
+	}
+	if s.Sums != nil {
+		row = append(row, s.Sums.RawRowView(i)...)
 	}
 	if s.Norms != nil {
 		row = append(row, s.Norms.RawRowView(i)...)
