@@ -21,8 +21,11 @@ func TestSums(t *testing.T) {
 	nan := math.NaN()
 	answers := mat.NewDense(4, 5, []float64{1, 2, 0, 7, 1, 2, 4, 3, 7, 2, 3, 3, nan, 7, 1, 4, 5, 4, nan, 2})
 	items := []questionnaire.Item{
-		{Name: "q1", Subscale: "Q"}, {Name: "q2", Subscale: "Q"}, {Name: "q3", Subscale: "Q"},
-		{Name: "s", Subscale: "S"}, {Name: "none"},
+		{Name: "q1", Subscale: "Q"},
+		{Name: "q2", Subscale: "Q"},
+		{Name: "q3", Subscale: "Q"},
+		{Name: "s", Subscale: "S"},
+		{Name: "none"},
 	}
 	scales := model.SumScales(items, answers, 1)
 	var stored []model.SumScale
