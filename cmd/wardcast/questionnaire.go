@@ -246,7 +246,7 @@ type result struct {
 	scoreFlags
 	cli.Output
 	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg and .png, result.json and the model; longitudinal adds ages.csv and ages.svg, --bootstrap adds loadings_intervals.csv, and meta --compact adds compact.csv. Created if missing." required:"" placeholder:"DIR"`
-	Rule  string `help:"Which candidate to choose: the one with the lowest cross-validated error, or the one with the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest" usedby:"cross-validation"`
+	Rule  string `help:"Which candidate to choose: the one with the lowest cross-validated error (without --factors, icqf follows parallel analysis if it finds more factors), or the one with the fewest factors within one standard error of the lowest." enum:"lowest,one-standard-error" default:"lowest" usedby:"cross-validation"`
 	Trace bool   `help:"Write the objective after every update to result.json." usedby:"icqf,l1-nmf"`
 	// Bootstrap is 0 for none.
 	Bootstrap int `help:"Number of bootstrap samples of participants (0: none; at least 40; 1000 for a paper). Adds standard errors and 95 % intervals of the loadings (loadings_intervals.csv), includes them in the scores' standard errors, and cross-validates what each factor explains." default:"0" placeholder:"N" usedby:"icqf,fa,l1-nmf"`
@@ -286,6 +286,10 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 	}
 	r.warn(d, fitted.Input, fitted.TooFew)
 	warnEach(d.Log, lowestAtEnd, fitted.Edges)
+	if of := &fitted.Summary.Decision; of.Disagree() {
+		d.Log.Warn("the criteria for the number of factors disagree", "found", of.Found(), "followed", of.Followed,
+			"because", of.Because)
+	}
 	warnEach(d.Log, "the fit may be unreliable", fitted.Doubts)
 	return r.report(d, fitted)
 }

@@ -32,13 +32,20 @@ type ParallelSettings struct {
 	// Components uses the eigenvalues of the Pearson correlations themselves, as Horn did, instead of common factors. A
 	// missing answer is then replaced by the mean of its item.
 	Components bool
+	// Strict counts factors of Pearson correlations that exceed their reference with either of two diagonals:
+	// communalities of one factor, and squared multiple correlations. Draws permute the answers of each item.
+	Strict bool
 }
+
+// axisRounds is the number of rounds of principal axis factoring for the communalities of one factor if Strict.
+const axisRounds = 50
 
 // ParallelAnalysis is the outcome of Parallel.
 type ParallelAnalysis struct {
 	// Suggested is the number of leading eigenvalues that exceed their reference.
 	Suggested int
-	// Eigenvalues are those of the data and Reference the percentiles of the random ones, each descending, p.
+	// Eigenvalues are those of the data and Reference the percentiles of the random ones, each descending, p. If Strict,
+	// they belong to the diagonal with fewer of them, the communalities if both have as many.
 	Eigenvalues, Reference []float64
 	// Correlations are those of the data; nil for Components.
 	Correlations *factoranalysis.Correlations
@@ -52,24 +59,22 @@ type ParallelAnalysis struct {
 // Eyuboglu, 1992).
 //
 // Draw d uses the generator of Seed and d, so that the outcome does not depend on the number of threads. When ctx ends,
-// its cause is returned. Errors are those of Correlate; a negative number of draws, and polychoric Components, wrap
-// solver.ErrSettings. The cost is that of Correlate and a one-factor solution for each draw, with Components n·p·min(n,
+// its cause is returned. Errors are those of Correlate; a negative number of draws, and polychoric Components or Strict,
+// wrap solver.ErrSettings. The cost is that of Correlate and a one-factor solution for each draw, with Components n·p·min(n,
 // p) + min(n, p)³.
 func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelAnalysis, error) {
 	s.Correlation, s.Draws = cmp.Or(s.Correlation, factoranalysis.Pearson), cmp.Or(s.Draws, DefaultDraws)
 	switch {
 	case s.Draws < 0:
 		return nil, fmt.Errorf("%w: %d draws", solver.ErrSettings, s.Draws)
-	case s.Components && s.Correlation != factoranalysis.Pearson:
-		return nil, fmt.Errorf("%w: components of %s correlations", solver.ErrSettings, s.Correlation)
+	case (s.Components || s.Strict) && s.Correlation != factoranalysis.Pearson:
+		return nil, fmt.Errorf("%w: components, or factors by Strict, of %s correlations", solver.ErrSettings, s.Correlation)
 	}
-	_, p := x.Dims()
-	a := &ParallelAnalysis{Reference: make([]float64, p)}
-	var err error
-	if a.Eigenvalues, a.Correlations, err = s.eigenvalues(ctx, x, s.Threads); err != nil {
+	observed, correlations, err := s.eigenvalues(ctx, x, s.Threads)
+	if err != nil {
 		return nil, err
 	}
-	random := make([][]float64, s.Draws)
+	random := make([][][]float64, s.Draws)
 	err = s.Each(ctx, s.Draws, func(ctx context.Context, d int) (err error) {
 		random[d], err = s.draw(ctx, x, d)
 		return err
@@ -77,38 +82,93 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 	if err != nil {
 		return nil, fmt.Errorf("drawing random answers: %w", err)
 	}
+	a := &ParallelAnalysis{Correlations: correlations, Suggested: math.MaxInt}
 	sample := make([]float64, s.Draws)
-	for m := range p {
-		for d := range sample {
-			sample[d] = random[d][m]
+	for diagonal, eigenvalues := range observed {
+		reference, suggested := make([]float64, len(eigenvalues)), 0
+		for m := range reference {
+			for d := range sample {
+				sample[d] = random[d][diagonal][m]
+			}
+			slices.Sort(sample)
+			reference[m] = stat.Quantile(percentile, stat.Empirical, sample, nil)
 		}
-		slices.Sort(sample)
-		a.Reference[m] = stat.Quantile(percentile, stat.Empirical, sample, nil)
-	}
-	for a.Suggested < p && a.Eigenvalues[a.Suggested] > a.Reference[a.Suggested] {
-		a.Suggested++
+		for suggested < len(reference) && eigenvalues[suggested] > reference[suggested] {
+			suggested++
+		}
+		if suggested < a.Suggested {
+			a.Suggested, a.Eigenvalues, a.Reference = suggested, eigenvalues, reference
+		}
 	}
 	return a, nil
 }
 
-// eigenvalues returns the eigenvalues of the correlations of x, reduced unless Components is set, descending.
+// eigenvalues returns the eigenvalues of the correlations of x, descending, with each diagonal: reduced, or whole for
+// Components.
 func (s *ParallelSettings) eigenvalues(ctx context.Context, x mat.Matrix,
 	threads int,
-) ([]float64, *factoranalysis.Correlations, error) {
+) ([][]float64, *factoranalysis.Correlations, error) {
 	if s.Components {
 		values, err := components(x)
-		return values, nil, err
+		return [][]float64{values}, nil, err
 	}
 	c, err := factoranalysis.Correlate(ctx, x, s.Correlation, threads)
 	if err != nil {
 		return nil, nil, fmt.Errorf("correlating: %w", err)
+	}
+	if s.Strict {
+		values, err := strict(c.R)
+		return values, c, err
 	}
 	values, err := factoranalysis.ReducedEigenvalues(ctx, c.R, 1)
 	if err != nil {
 		return nil, nil, fmt.Errorf("finding eigenvalues: %w", err)
 	}
 	slices.Reverse(values)
-	return values, c, nil
+	return [][]float64{values}, c, nil
+}
+
+// strict returns the eigenvalues of R, p×p, descending, with the communalities of one factor on its diagonal, and with
+// the squared multiple correlations 1 − 1/(R⁻¹)ᵢᵢ. The communalities are those after axisRounds rounds, each of which
+// is a step of the power method too: enough for a strong factor, and as many for random answers, at a cost of p² each.
+func strict(r *mat.SymDense) ([][]float64, error) {
+	p := r.SymmetricDim()
+	inverse := linalg.Inverse(r) // Correlate returns no singular matrix
+	if inverse == nil {
+		return nil, linalg.ErrEigen
+	}
+	multiple, factor := mat.NewVecDense(p, nil), mat.NewVecDense(p, nil)
+	for i := range p {
+		multiple.SetVec(i, 1-1/inverse.At(i, i))
+		factor.SetVec(i, 1)
+	}
+	communalities, next, diagonal := mat.VecDenseCopyOf(multiple), mat.NewVecDense(p, nil), mat.NewVecDense(p, nil)
+	for range axisRounds {
+		diagonal.MulElemVec(communalities, factor)
+		next.MulVec(r, factor)
+		next.SubVec(next, factor)
+		next.AddVec(next, diagonal)
+		size := mat.Norm(next, 2)
+		factor.ScaleVec(1/size, next)
+		communalities.MulElemVec(factor, factor)
+		communalities.ScaleVec(size, communalities)
+	}
+	var all [][]float64
+	for _, on := range []*mat.VecDense{communalities, multiple} {
+		reduced := mat.NewSymDense(p, nil)
+		reduced.CopySym(r)
+		for i := range p {
+			reduced.SetSym(i, i, min(on.AtVec(i), 1))
+		}
+		var e mat.EigenSym
+		if !e.Factorize(reduced, false) {
+			return nil, linalg.ErrEigen
+		}
+		values := e.Values(nil)
+		slices.Reverse(values)
+		all = append(all, values)
+	}
+	return all, nil
 }
 
 // components returns the eigenvalues of the correlations between the columns of x, descending. With Z the columns at
@@ -147,7 +207,7 @@ func components(x mat.Matrix) ([]float64, error) {
 	return values, nil
 }
 
-func (s *ParallelSettings) draw(ctx context.Context, x mat.Matrix, d int) ([]float64, error) {
+func (s *ParallelSettings) draw(ctx context.Context, x mat.Matrix, d int) ([][]float64, error) {
 	n, p := x.Dims()
 	random := rand.New(rand.NewPCG(s.Seed, uint64(d)))
 	y := mat.DenseCopyOf(x)
@@ -160,7 +220,7 @@ func (s *ParallelSettings) draw(ctx context.Context, x mat.Matrix, d int) ([]flo
 			}
 		}
 		for e, i := range known {
-			if s.Correlation != factoranalysis.Polychoric {
+			if s.Correlation != factoranalysis.Polychoric && !s.Strict {
 				y.Set(i, j, random.NormFloat64())
 				continue
 			}

@@ -337,3 +337,27 @@ func BenchmarkParallel(b *testing.B) {
 		})
 	}
 }
+
+// Skewed answers make normal draws find two factors where there is one. Strict does not, and loses no factor of five.
+func TestStrict(t *testing.T) {
+	t.Parallel()
+	for _, planted := range []struct{ p, k int }{{6, 1}, {30, 5}} {
+		x := items(500, planted.p, planted.k, 0.4)
+		x.Apply(func(_, j int, v float64) float64 {
+			if j/planted.k%3 == 2 { // keyed the other way round
+				return -v
+			}
+			return v
+		}, x)
+		x = likert(x, 0.2, 0.7, 1.2, 1.8)
+		a, err := rank.Parallel(t.Context(), x, rank.ParallelSettings{Strict: true, Draws: 40})
+		if err != nil || a.Suggested != planted.k || a.Eigenvalues[planted.k] > a.Reference[planted.k] {
+			t.Errorf("%d factors: %+v (%v)", planted.k, a, err)
+		}
+	}
+	_, err := rank.Parallel(t.Context(), items(50, 6, 1, 0),
+		rank.ParallelSettings{Strict: true, Correlation: factoranalysis.Polychoric})
+	if !errors.Is(err, solver.ErrSettings) {
+		t.Errorf("polychoric correlations: %v", err)
+	}
+}

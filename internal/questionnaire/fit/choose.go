@@ -84,6 +84,7 @@ func (c *Choice) String() string {
 // Ranking holds the outcomes of several criteria for the number of factors.
 type Ranking struct {
 	*Choice
+	model.Decision
 	Parallel *Parallel `json:"parallel"`
 	MAP      *MAP      `json:"map"`
 	// FitFactors is the number of factors of a factor analysis without candidates; 0 if undetermined.
@@ -94,7 +95,7 @@ type Ranking struct {
 func (r *Ranking) Lines() []string {
 	lines := []string{r.Parallel.String(), r.MAP.String(), r.String()}
 	if !model.Standardized(r.Method) {
-		return lines
+		return append(lines, r.Sentence())
 	}
 	takes := fmt.Sprintf("fit --method %s needs --factors, since parallel analysis suggests no number.", r.Method)
 	if r.FitFactors > 0 {
@@ -119,9 +120,10 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 	if r.MAP, err = o.MAP(ctx, s); err != nil {
 		return nil, err
 	}
-	if r.Choice, err = o.Choose(ctx, s); err != nil {
+	if r.Choice, err = o.choose(ctx, s, o.sought(r.Parallel)); err != nil {
 		return nil, err
 	}
+	r.Decision = o.decide(r.Choice, r.Parallel, r.MAP)
 	if model.Standardized(o.Method) {
 		r.FitFactors = r.Parallel.taken(s)
 	}
@@ -138,7 +140,11 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 //     that were tried, until the two next on either side have been. The fewest factors within one standard error are
 //     found by halving too. A number that is tried is tried at each given β;
 //   - with given numbers of factors, but without a given β, all of them at the best β.
-func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
+func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) { return o.choose(ctx, s, 0) }
+
+// choose is Choose. If also is not 0, that number of factors is tried too, when the search has ended, with the β next to
+// the best until they are no better.
+func (o *Options) choose(ctx context.Context, s *Study, also int) (*Choice, error) {
 	data := s.Data(s.Order)
 	all := &rank.Choice{}
 	settings := rank.Settings{
@@ -158,6 +164,9 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 		}
 		all.Merge(more)
 		settings.Factors, settings.Betas = o.next(all)
+		if len(settings.Factors) == 0 && also > 0 {
+			settings.Factors, settings.Betas = o.nextOf(all, also)
+		}
 	}
 	c := &Choice{
 		Method: o.Method, Candidate: model.Candidate(all.Lowest.Candidate),
@@ -165,6 +174,10 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 		OneStandardErrorBeta:    all.OneStandardError.Beta, Fits: all.Fits, Unconverged: all.Unconverged,
 		RelTol:     max(o.RelTol, rank.ICQFRelTol),
 		Partitions: o.Partitions, Warnings: edges(all, min(len(s.Items), len(s.IDs))),
+	}
+	if o.searchBeta && c.Beta == 0 {
+		c.Warnings = append(c.Warnings, "the cross-validated error is lowest at beta 0, without penalties, which make "+
+			"loadings easier to read: --beta can give another one")
 	}
 	for _, p := range all.Curve {
 		c.Curve = append(c.Curve,
@@ -196,6 +209,33 @@ func (o *Options) next(c *rank.Choice) (factors []int, betas []float64) {
 		return nil, nil
 	}
 	return factors, betas
+}
+
+// nextOf returns what to try next for this number of factors.
+func (o *Options) nextOf(c *rank.Choice, k int) (factors []int, betas []float64) {
+	betas = o.Betas
+	if o.searchBeta {
+		betas = []float64{c.Lowest.Beta}
+		if best := lowest(c.Curve, k); best != nil {
+			at := slices.Index(o.Betas, best.Beta)
+			betas = o.Betas[max(0, at-1):min(at+2, len(o.Betas))]
+		}
+	}
+	betas = slices.DeleteFunc(slices.Clone(betas), func(beta float64) bool { return point(c, k, beta) != nil })
+	if len(betas) == 0 {
+		return nil, nil
+	}
+	return []int{k}, betas
+}
+
+// lowest returns the Point with the lowest error among those of k factors, nil if there is none.
+func lowest(curve []rank.Point, k int) (best *rank.Point) {
+	for i, p := range curve {
+		if p.Factors == k && (best == nil || p.Error < best.Error) {
+			best = &curve[i]
+		}
+	}
+	return best
 }
 
 // point returns the Point of a candidate, nil if it was not tried.
@@ -308,28 +348,66 @@ func edges(c *rank.Choice, most int) []string {
 	return warnings
 }
 
-// choose returns the candidate to fit: the given one, that of Choose, or for factor analysis without given numbers of
-// factors that of parallel analysis, whose suggestion it returns too, otherwise nil.
-func (o *Options) choose(ctx context.Context, s *Study) (c *Choice, parallel *int, err error) {
-	c = &Choice{
-		Method: o.Method, Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{},
+// chosen is the candidate to fit, and how it was chosen.
+type chosen struct {
+	*Choice // of a cross-validation; its Curve is empty without one
+	model.Decision
+	fitted   model.Candidate
+	parallel *int // the suggestion of parallel analysis if factor analysis uses that
+}
+
+// chosen returns the given candidate, or the one of the criterion that decide follows.
+func (o *Options) chosen(ctx context.Context, s *Study) (*chosen, error) {
+	given := model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}
+	c := &chosen{Choice: &Choice{Method: o.Method, Candidate: given, Curve: []model.Point{}}, fitted: given}
+	if len(o.Factors) == 1 && o.MostFactors == 0 {
+		if len(o.Betas) == 1 {
+			return c, nil
+		}
+		var err error
+		if c.Choice, err = o.Choose(ctx, s); err == nil {
+			c.fitted = c.byCrossValidation(o)
+		}
+		return c, err
 	}
-	switch {
-	case model.Standardized(o.Method) && o.MostFactors > 0:
-		p, err := o.Parallel(ctx, s)
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case p.Suggested == nil:
-			return nil, nil, questionnaire.Optionf("%q: parallel analysis suggests no number of factors, %s: --factors "+
+	p, err := o.Parallel(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	m, err := o.MAP(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if model.Standardized(o.Method) && o.MostFactors > 0 {
+		if p.Suggested == nil {
+			return nil, questionnaire.Optionf("%q: parallel analysis suggests no number of factors, %s: --factors "+
 				"can give it", o.Input, p.Reason)
 		}
-		parallel = p.Suggested
-		c.Factors = p.taken(s)
-	case len(o.Factors)*len(o.Betas) > 1:
-		c, err = o.Choose(ctx, s)
+		c.parallel, c.fitted.Factors, c.Decision = p.Suggested, p.taken(s), o.decide(nil, p, m)
+		return c, nil
 	}
-	return c, parallel, err
+	if c.Choice, err = o.choose(ctx, s, o.sought(p)); err != nil {
+		return nil, err
+	}
+	c.fitted, c.Decision = c.byCrossValidation(o), o.decide(c.Choice, p, m)
+	if c.Followed == model.ParallelAnalysis {
+		c.fitted = c.of(*p.Suggested)
+	}
+	return c, nil
+}
+
+// byCrossValidation returns the candidate that the options choose from the curve.
+func (c *Choice) byCrossValidation(o *Options) model.Candidate {
+	if o.Fewest {
+		return model.Candidate{Factors: c.OneStandardErrorFactors, Beta: c.OneStandardErrorBeta}
+	}
+	return c.Candidate
+}
+
+// of returns the candidate with the lowest error among those of k factors.
+func (c *Choice) of(k int) model.Candidate {
+	of := slices.DeleteFunc(slices.Clone(c.Curve), func(p model.Point) bool { return p.Factors != k })
+	return slices.MinFunc(of, func(a, b model.Point) int { return cmp.Compare(a.Error, b.Error) }).Candidate
 }
 
 // validated returns how the method of the options is cross-validated on these data of the study.

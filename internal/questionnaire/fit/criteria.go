@@ -24,6 +24,7 @@ const (
 )
 
 // mostReduced is the number of items above which parallel analysis counts components instead of factors, for speed.
+// It counts them with normal draws; factors of a method that is not factor analysis are those of rank's Strict.
 const mostReduced = 150
 
 // What a parallel analysis counts.
@@ -101,7 +102,7 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 		Of: ofComponents, Draws: min(max(drawnAnswers/(n*p), fewestDraws), rank.DefaultDraws),
 		Eigenvalues: []float64{}, Reference: []float64{},
 	}
-	if model.Standardized(o.Method) && p <= mostReduced {
+	if p <= mostReduced {
 		out.Of = ofFactors
 	}
 	kind := o.kind()
@@ -117,7 +118,8 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	}
 	a, err := rank.Parallel(ctx, x, rank.ParallelSettings{
 		Components: out.Of == ofComponents, Correlation: kind, Draws: out.Draws,
-		Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads},
+		Strict: out.Of == ofFactors && o.Method != model.MethodFA,
+		Jobs:   rank.Jobs{Seed: o.Seed, Threads: o.Threads},
 	})
 	at, ofItem := errors.AsType[*factoranalysis.ItemError](err)
 	switch {
@@ -171,12 +173,55 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	return out, nil
 }
 
-// correlated returns the answers to correlate, for factor analysis less the confounds' effects.
+// correlated returns the answers to correlate, less the confounds' effects if the method uses confounds.
 func (o *Options) correlated(s *Study) (*mat.Dense, error) {
 	x := s.Data(s.Order).Answers
-	if o.Method != model.MethodFA {
+	if o.Method == model.MethodL1 {
 		return x, nil
 	}
 	rest, _, err := WithoutConfounds(x, linalg.SelectRows(s.Known, s.Order))
 	return rest, err
+}
+
+// decide returns which criterion fit follows; c is nil without a cross-validation.
+//
+// In the cross-validation of ICQF, a score is shrunk on its own, as if factors were uncorrelated: with few items a
+// factor, one factor of all items then predicts a held-out answer better than the score of the answer's own factor. So
+// it misses factors that are correlated, or many for the participants, but invents none; parallel analysis is followed
+// if it finds more. In the simulation of the paper, whose factors are separate, it sometimes finds one less.
+func (o *Options) decide(c *Choice, p *Parallel, m *MAP) model.Decision {
+	d := model.Decision{
+		Criteria: &model.Criteria{Parallel: p.Suggested, MAP: m.Suggested}, Followed: model.CrossValidation,
+	}
+	switch {
+	case c == nil:
+	case o.Fewest:
+		d.Criteria.CrossValidation = &c.OneStandardErrorFactors
+	default:
+		d.Criteria.CrossValidation = &c.Factors
+	}
+	switch {
+	case o.Method == model.MethodFA && o.MostFactors > 0:
+		d.Followed, d.Because = model.ParallelAnalysis, "factor analysis uses its number unless candidates are given"
+	case o.Fewest:
+		d.Because = "the fewest factors within one standard error were asked for"
+	case o.MostFactors == 0:
+		d.Because = "the candidates were given"
+	case o.Method != model.MethodICQF:
+		d.Because = "it is the criterion of this method"
+	case o.sought(p) > c.Factors:
+		d.Followed = model.ParallelAnalysis
+		d.Because = "cross-validation misses factors that are correlated or have few items, and does not invent any"
+	default:
+		d.Because = "it finds no fewer factors than parallel analysis"
+	}
+	return d
+}
+
+// sought returns the number of parallel analysis if it is one that a search may try, otherwise 0.
+func (o *Options) sought(p *Parallel) int {
+	if o.Method != model.MethodICQF || p.Suggested == nil || *p.Suggested > o.MostFactors {
+		return 0
+	}
+	return *p.Suggested
 }

@@ -208,14 +208,11 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, err
 	}
 	loaded := time.Now()
-	choice, parallel, err := o.choose(ctx, s)
+	choice, err := o.chosen(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	best := choice.Candidate
-	if o.Fewest && len(choice.Curve) > 0 {
-		best = model.Candidate{Factors: choice.OneStandardErrorFactors, Beta: choice.OneStandardErrorBeta}
-	}
+	best, parallel := choice.fitted, choice.parallel
 	seconds := model.Seconds{Load: loaded.Sub(begin).Seconds(), Choose: time.Since(loaded).Seconds()}
 	l, err := o.Learn(ctx, s, s.Order, best)
 	if err == nil && len(l.Items) < len(s.Items) {
@@ -224,8 +221,8 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)
 	}
-	m := o.model(s, l, choice, best)
-	m.Summary.Seconds, m.Summary.Parallel = seconds, parallel
+	m := o.model(s, l, choice.Choice, best)
+	m.Summary.Seconds, m.Summary.Parallel, m.Summary.Decision = seconds, parallel, choice.Decision
 	scores, alone, err := l.describe(&m, &o)
 	if err != nil {
 		return nil, fmt.Errorf("describing the fit: %w", err)

@@ -55,6 +55,7 @@ type Summary struct {
 	// LogLikelihood and Graded are those of MethodGRM.
 	LogLikelihood *float64 `json:"log_likelihood,omitempty"`
 	Graded        *Graded  `json:"item_responses,omitempty"`
+	Decision
 	// Parallel is the number of factors that parallel analysis suggests, if that chose it; nil otherwise.
 	Parallel *int `json:"parallel,omitempty"`
 	// Warnings are sentences for readers of the result.

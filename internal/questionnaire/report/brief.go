@@ -144,6 +144,8 @@ func (m sheet) Sure() []string {
 		all = append(all, "Loadings: their intervals were not asked for (--bootstrap).")
 	}
 	switch {
+	case s.Disagree():
+		all = append(all, "Number of factors: "+s.Sentence())
 	case len(s.BCV) > 0:
 		all = append(all, "Number of factors: chosen by the error on held-out answers.")
 	case s.Parallel != nil:

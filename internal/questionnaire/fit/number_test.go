@@ -1,0 +1,162 @@
+package fit_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+)
+
+// clinical is a kind of questionnaire as clinics have them: normal factors, all of whose correlations are phi, with six
+// items each that load by .45 to .75, and answers in five categories.
+type clinical struct {
+	cuts                  []float64
+	participants, factors int
+	phi                   float64
+}
+
+const itemsOfFactor = 6
+
+// Of skewed answers 59 % are the lowest.
+func skewed() []float64    { return []float64{0.2275, 0.7388, 1.2265, 1.7507} }
+func symmetric() []float64 { return []float64{-1.4758, -0.4959, 0.4959, 1.4758} }
+
+// options draws a questionnaire.
+func (c *clinical) options(t *testing.T, seed uint64) fit.Options {
+	random := rand.New(rand.NewPCG(seed, uint64(100*c.participants+c.factors)))
+	loadings := make([]float64, itemsOfFactor*c.factors)
+	rows := [][]string{{"id"}}
+	for j := range loadings {
+		loadings[j] = 0.45 + 0.3*random.Float64()
+		rows[0] = append(rows[0], fmt.Sprintf("q%02d", j))
+	}
+	factors := make([]float64, c.factors)
+	for i := range c.participants {
+		common := random.NormFloat64()
+		for k := range factors {
+			factors[k] = math.Sqrt(c.phi)*common + math.Sqrt(1-c.phi)*random.NormFloat64()
+		}
+		row := []string{fmt.Sprintf("p%d", i)}
+		for j, l := range loadings {
+			v, answer := l*factors[j/itemsOfFactor]+math.Sqrt(1-l*l)*random.NormFloat64(), 0
+			for answer < len(c.cuts) && v > c.cuts[answer] {
+				answer++
+			}
+			row = append(row, strconv.Itoa(answer))
+		}
+		rows = append(rows, row)
+	}
+	return fit.Options{
+		Input:    questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)),
+		Columns:  answers.Columns{Items: []string{"q*"}, Range: &questionnaire.Range{High: float64(len(c.cuts))}},
+		Learning: model.Learning{RelTol: 1e-6, Seed: 1},
+	}
+}
+
+// Where cross-validation takes one factor for five, fit follows parallel analysis; rank says the same, and both why.
+func TestFollowsParallelAnalysis(t *testing.T) {
+	t.Parallel()
+	five := clinical{cuts: skewed(), participants: 200, factors: 5, phi: 0.4}
+	o := five.options(t, 2)
+	r, err := fit.Rank(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := fit.Fit(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Factors == *r.Parallel.Suggested || r.Followed != model.ParallelAnalysis || !r.Disagree() {
+		t.Errorf("rank finds %s and follows %s", r.Found(), r.Followed)
+	}
+	if s := &f.Summary; s.Factors != *r.Parallel.Suggested || s.Sentence() != r.Sentence() {
+		t.Errorf("fit has %d factors: %s\nrank: %s", s.Factors, s.Sentence(), r.Sentence())
+	}
+	o.Fewest = true
+	if f, err = fit.Fit(t.Context(), o); err != nil || f.Summary.Followed != model.CrossValidation ||
+		f.Summary.Factors != r.OneStandardErrorFactors {
+		t.Errorf("the fewest are %d factors, by %s (%v)", f.Summary.Factors, f.Summary.Followed, err)
+	}
+	o.Fewest, o.Factors = false, []int{1, 2}
+	if f, err = fit.Fit(t.Context(), o); err != nil || f.Summary.Followed != model.CrossValidation ||
+		f.Summary.Factors > 2 {
+		t.Errorf("of 1 and 2 factors fit takes %d, by %s (%v)", f.Summary.Factors, f.Summary.Followed, err)
+	}
+	o.Factors = []int{3}
+	if f, err = fit.Fit(t.Context(), o); err != nil || f.Summary.Criteria != nil {
+		t.Errorf("a given number of factors has criteria %v (%v)", f.Summary.Criteria, err)
+	}
+}
+
+// The share of planted questionnaires in which each criterion alone, and fit, find the number of factors.
+func TestNumberOfFactors(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("WARDCAST_LONG") == "" {
+		t.Skip("set WARDCAST_LONG=1 to measure the number of factors on planted questionnaires")
+	}
+	const most, few = 100, 20 // samples of a kind
+	for _, cuts := range []struct {
+		name string
+		at   []float64
+	}{{"skewed", skewed()}, {"symmetric", symmetric()}} {
+		for _, phi := range []float64{0.4, 0, 0.7} {
+			for _, factors := range []int{1, 3, 5} {
+				for _, participants := range []int{200, 500, 2000} {
+					if factors == 1 && phi != 0.4 { // a single factor has no correlations
+						continue
+					}
+					c := clinical{cuts: cuts.at, participants: participants, factors: factors, phi: phi}
+					samples := few
+					if phi == 0.4 && participants < 2000 {
+						samples = most
+					}
+					t.Run(fmt.Sprintf("%s/phi=%v/k=%d/n=%d", cuts.name, phi, factors, participants),
+						func(t *testing.T) { c.measure(t, samples) })
+				}
+			}
+		}
+	}
+}
+
+// measure logs the shares.
+func (c *clinical) measure(t *testing.T, samples int) {
+	var before, parallel, velicer, after float64
+	for seed := range samples {
+		o := c.options(t, uint64(seed))
+		r, err := fit.Rank(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := o.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone, err := o.Choose(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := func(of *float64, found *int) {
+			if found != nil && *found == c.factors {
+				*of += 1 / float64(samples)
+			}
+		}
+		count(&before, &alone.Factors)
+		count(&parallel, r.Criteria.Parallel)
+		count(&velicer, r.Criteria.MAP)
+		if r.Followed == model.ParallelAnalysis {
+			count(&after, r.Criteria.Parallel)
+		} else {
+			count(&after, r.Criteria.CrossValidation)
+		}
+	}
+	t.Logf("%d samples: cross-validation %.2f, MAP %.2f, parallel analysis %.2f, followed %.2f", samples, before,
+		velicer, parallel, after)
+}

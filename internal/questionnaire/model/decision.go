@@ -1,0 +1,76 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/internal/wording"
+)
+
+// The criteria for the number of factors that a fit can follow.
+const (
+	CrossValidation  = "cross_validation"
+	ParallelAnalysis = "parallel"
+)
+
+// Criteria are the numbers of factors by each criterion, nil if it was not computed or suggests none.
+type Criteria struct {
+	CrossValidation *int `json:"cross_validation"`
+	Parallel        *int `json:"parallel"`
+	MAP             *int `json:"map"`
+}
+
+// Decision says which criterion chose the number of factors, CrossValidation or ParallelAnalysis, and why. It is empty
+// if the number was given.
+type Decision struct {
+	Criteria *Criteria `json:"criteria,omitempty"`
+	Followed string    `json:"followed,omitempty"`
+	Because  string    `json:"because,omitempty"`
+}
+
+// Disagree reports whether two criteria suggest different numbers.
+func (d *Decision) Disagree() bool {
+	found := d.found()
+	return slices.ContainsFunc(found, func(f suggestion) bool { return f.factors != found[0].factors })
+}
+
+type suggestion struct {
+	by      string
+	factors int
+}
+
+func (d *Decision) found() (all []suggestion) {
+	if d.Criteria == nil {
+		return nil
+	}
+	add := func(by string, factors *int) {
+		if factors != nil {
+			all = append(all, suggestion{by, *factors})
+		}
+	}
+	add("cross-validation", d.Criteria.CrossValidation)
+	add("parallel analysis", d.Criteria.Parallel)
+	add("MAP", d.Criteria.MAP)
+	return all
+}
+
+// Found returns the number of each criterion, as in "3 factors by cross-validation, 5 factors by parallel analysis".
+func (d *Decision) Found() string {
+	return strings.Join(lists.Map(d.found(),
+		func(f suggestion) string { return wording.Count(f.factors, "factor") + " by " + f.by }), ", ")
+}
+
+// Sentence says what each criterion found, and which is followed and why; "" if the number of factors was given.
+func (d *Decision) Sentence() string {
+	if d.Criteria == nil {
+		return ""
+	}
+	name := map[string]string{CrossValidation: "Cross-validation", ParallelAnalysis: "Parallel analysis"}[d.Followed]
+	if !d.Disagree() {
+		return fmt.Sprintf("The criteria for the number of factors agree: %s.", d.Found())
+	}
+	return fmt.Sprintf("The criteria for the number of factors disagree: %s. %s is followed: %s.", d.Found(), name,
+		d.Because)
+}
