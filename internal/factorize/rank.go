@@ -254,7 +254,7 @@ func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankRepo
 		if correlations, err = factoranalysis.Correlate(ctx, dense, s.Correlation, o.Threads); err != nil {
 			return err
 		}
-		squares, fourth, err := rank.MAP(correlations.R)
+		squares, fourth, err := rank.FilledMAP(ctx, correlations)
 		if err != nil {
 			return err
 		}
@@ -287,7 +287,7 @@ func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankRepo
 	}
 	if unknown := len(correlations.Unknown); unknown > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf(
-			"%d pairs of items have too few common answers for a correlation: 0 is taken for them", unknown))
+			"%d pairs of items have too few common answers for a correlation: they are filled in from the factors", unknown))
 	}
 	if correlations.Smoothed() {
 		r.Warnings = append(r.Warnings, fmt.Sprintf(

@@ -21,6 +21,9 @@ const (
 	Pearson Kind = "pearson"
 	// Polychoric is the correlation of normal variables whose ordered categories are the answers.
 	Polychoric Kind = "polychoric"
+	// FullInformation is that of the normal distribution under which the given answers are most likely (FIML). Unlike
+	// the others, it is not biased if answers are missing because of others that were given.
+	FullInformation Kind = "full-information"
 )
 
 // Correlations are those of p items.
@@ -29,12 +32,17 @@ type Correlations struct {
 	R *mat.SymDense
 	// LeastEigenvalue is the least one before smoothing. Below 1e-8, R was smoothed, and users should be warned.
 	LeastEigenvalue float64
-	// Unknown lists the pairs without a correlation, in ascending order: no participant answered both items, or one of
-	// them does not vary among those who did. Before smoothing, R holds 0 for them in the result of Correlate, and the
-	// correlations that the factors imply in a Model.
+	// Unknown lists the pairs without a correlation, in ascending order: no participant answered both items, or, but for
+	// FullInformation, one of them does not vary among those who did. Before smoothing, R holds 0 for them in the result
+	// of Correlate, and the correlations that the factors imply in a Model and after Fill.
 	Unknown [][2]int
+	// Saturated is the distribution of FullInformation, otherwise nil.
+	Saturated *Saturated
 
 	raw *mat.SymDense // before smoothing
+	// Of FullInformation, both of standardized answers.
+	patterns     []Pattern
+	standardized *Saturated
 }
 
 // Smoothed reports whether R was changed to be positive definite.
@@ -58,7 +66,8 @@ type ItemError struct {
 // Error returns the column and the reason.
 func (e *ItemError) Error() string { return fmt.Sprintf("item in column %d %s", e.Item, e.Reason) }
 
-// Correlate returns the correlations between the columns of x, n×p, each over the rows without NaN in either of them.
+// Correlate returns the correlations between the columns of x, n×p, each over the rows without NaN in either of them,
+// or for FullInformation over all rows.
 //
 // Pairwise correlations need not be a correlation matrix. If their least eigenvalue is below 1e-8, the matrix is
 // smoothed: smaller eigenvalues are raised to 1e-8, and rows and columns are scaled back to a diagonal of ones.
@@ -66,10 +75,12 @@ func (e *ItemError) Error() string { return fmt.Sprintf("item in column %d %s", 
 // It returns a *solver.NonFiniteError for an infinite answer, an *ItemError for an item with fewer than two different
 // answers, one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps
 // solver.ErrShape for fewer than two rows or columns and one that wraps solver.ErrSettings for an unknown kind or a
-// negative number of threads. When ctx ends during the search for Polychoric, its cause is returned.
+// negative number of threads. FullInformation adds ErrSingular if the likelihood has no maximum: participants are few,
+// or an item is the sum of others. When ctx ends during the search for it or for Polychoric, its cause is returned.
 //
 // The cost is n·p² and p³; Polychoric adds about five evaluations of the likelihood for each pair, with as many
-// bivariate normal probabilities as the inner corners of its table.
+// bivariate normal probabilities as the inner corners of its table, and FullInformation one NormalScore for each
+// iteration of Saturate.
 func Correlate(ctx context.Context, x mat.Matrix, kind Kind, threads int) (*Correlations, error) {
 	if threads < 0 {
 		return nil, fmt.Errorf("%w: %d threads", solver.ErrSettings, threads)
@@ -77,24 +88,60 @@ func Correlate(ctx context.Context, x mat.Matrix, kind Kind, threads int) (*Corr
 	if err := check(x); err != nil {
 		return nil, err
 	}
-	var raw *mat.SymDense
-	var unknown [][2]int
+	c := &Correlations{}
+	var err error
 	switch kind {
 	case Pearson:
-		raw, unknown = pearson(x, linalg.Threads(threads))
+		c.raw, c.Unknown = pearson(x, linalg.Threads(threads))
+	case FullInformation:
+		if err := c.full(ctx, x); err != nil {
+			return nil, err
+		}
 	case Polychoric:
 		items, err := categories(x)
 		if err != nil {
 			return nil, err
 		}
-		if raw, unknown, err = polychoric(ctx, items, linalg.Threads(threads)); err != nil {
+		if c.raw, c.Unknown, err = polychoric(ctx, items, linalg.Threads(threads)); err != nil {
 			return nil, err
 		}
 	default:
-		return nil, fmt.Errorf("%w: correlation %q is neither %s nor %s", solver.ErrSettings, kind, Pearson, Polychoric)
+		return nil, fmt.Errorf("%w: correlation %q is none of %s, %s, %s", solver.ErrSettings, kind, Pearson,
+			Polychoric, FullInformation)
 	}
-	smooth, least, err := smoothed(raw)
-	return &Correlations{R: smooth, LeastEigenvalue: least, Unknown: unknown, raw: raw}, err
+	c.R, c.LeastEigenvalue, err = smoothed(c.raw)
+	return c, err
+}
+
+// full finds the correlations of FullInformation.
+func (c *Correlations) full(ctx context.Context, x mat.Matrix) (err error) {
+	_, p := x.Dims()
+	means, deviations := linalg.SampleMoments(x)
+	var z mat.Dense // in its units all numbers are near 1
+	z.Apply(func(_, j int, v float64) float64 { return (v - means[j]) / deviations[j] }, x)
+	c.patterns = Patterns(&z)
+	if c.participants() <= p {
+		return ErrSingular
+	}
+	if c.standardized, err = Saturate(ctx, c.patterns, p); err != nil {
+		return err
+	}
+	if !c.standardized.Converged {
+		return fmt.Errorf("%w that the likelihood settles at", ErrSingular)
+	}
+	c.Unknown, c.raw = NeverTogether(c.patterns, p), mat.NewSymDense(p, nil)
+	s := c.standardized.Covariance
+	for i := range p {
+		for j := range i {
+			c.raw.SetSym(i, j, within1(s.At(i, j)/math.Sqrt(s.At(i, i)*s.At(j, j))))
+		}
+		c.raw.SetSym(i, i, 1)
+	}
+	for _, pair := range c.Unknown {
+		c.raw.SetSym(pair[0], pair[1], 0)
+	}
+	c.Saturated = c.standardized.rescaled(means, deviations)
+	return nil
 }
 
 func check(x mat.Matrix) error {

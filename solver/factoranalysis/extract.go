@@ -3,6 +3,7 @@ package factoranalysis
 import (
 	"context"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -118,7 +119,12 @@ func (d *spectrum) loadings(above float64) *mat.Dense {
 
 // extract returns k factors of the correlations R, p×p.
 func extract(ctx context.Context, r *mat.SymDense, k int, by Extraction) (*extraction, error) {
-	start := startUniquenesses(r, k)
+	return extractFrom(ctx, r, k, by, startUniquenesses(r, k))
+}
+
+// extractFrom is extract with a search that begins at these uniquenesses.
+func extractFrom(ctx context.Context, r *mat.SymDense, k int, by Extraction, from []float64) (*extraction, error) {
+	start := slices.Clone(from)
 	if by == MaximumLikelihood {
 		for i, psi := range start {
 			start[i] = math.Log(psi)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/lists"
@@ -66,6 +67,8 @@ type Settings struct {
 	Rotation Rotation
 	// Regressed is the number of coefficients of the regression whose residuals are x. It reduces n in Fit.
 	Regressed int
+	// Quick leaves out the chi-square of FullInformation and what follows from it, which take most of the time.
+	Quick bool
 	// Threads is the largest number of goroutines; 0 means GOMAXPROCS. The bits do not depend on it.
 	Threads int
 }
@@ -84,8 +87,11 @@ type Model struct {
 
 const (
 	// maxFills and fillTol end the completion of unknown correlations.
-	maxFills = 2000
+	maxFills = 500
 	fillTol  = 1e-7
+	// Each third step is followed by a jump, and longest is the greatest share that one step counts as of another.
+	fillsOfJump = 3
+	longest     = 0.97
 )
 
 // Fit factors the correlations of x, n×p, where NaN is a missing answer, and rotates the factors. Uniquenesses are at
@@ -94,6 +100,7 @@ const (
 //
 // Pairs of items that no participant answered together, as in designs with planned missing answers, are ignored. Their
 // correlations are filled in from the solution, which is computed again until none of them changes by more than 1e-7.
+// The likelihood of FullInformation says nothing of them: what its iterations leave there would be more factors.
 //
 // Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1, an
 // unknown extraction or an unknown rotation; MaximumLikelihood adds one that wraps ErrSingular for correlations that
@@ -124,12 +131,30 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 	m := &Model{Converged: extracted.converged, Correlations: correlations}
 	m.Uniquenesses, m.Threads = extracted.uniquenesses, s.Threads
 	m.Means, m.Deviations = linalg.SampleMoments(x)
+	if s := correlations.Saturated; s != nil {
+		m.Means = s.Mean
+		n = correlations.participants()
+		for j := range m.Deviations {
+			m.Deviations[j] = math.Sqrt(s.Covariance.At(j, j) * float64(n) / float64(n-1))
+		}
+	}
 	m.rotate(extracted.loadings, s.Rotation)
 	if !correlations.Smoothed() {
 		m.ScoreCorrelations = correlations.R
 	}
-	m.Fit = goodness(correlations, m.implied(), s.Factors, n-s.Regressed)
+	if m.Fit, err = goodness(ctx, correlations, m.implied(), s.Factors, n-s.Regressed, s.Quick); err != nil {
+		return nil, fmt.Errorf("measuring the fit: %w", err)
+	}
 	return m, nil
+}
+
+// Fill replaces the unknown correlations by those that k minres factors of the known ones imply, as Fit does.
+func (c *Correlations) Fill(ctx context.Context, k int) error {
+	if len(c.Unknown) == 0 {
+		return nil
+	}
+	_, err := complete(ctx, c, k, Minres)
+	return err
 }
 
 // complete factors the correlations, filling in the unknown ones.
@@ -146,24 +171,46 @@ func complete(ctx context.Context, c *Correlations, k int, by Extraction) (*extr
 	if err != nil {
 		return nil, err
 	}
-	settled := false
-	for range maxFills {
-		var change float64
-		for _, pair := range c.Unknown {
-			fit := mat.Dot(e.loadings.RowView(pair[0]), e.loadings.RowView(pair[1]))
-			change = max(change, math.Abs(fit-filled.At(pair[0], pair[1])))
-			filled.SetSym(pair[0], pair[1], fit)
+	count := len(c.Unknown)
+	settled, now, step, before := false, make([]float64, count), make([]float64, count), make([]float64, count)
+	for i := range maxFills {
+		copy(before, step)
+		for u, pair := range c.Unknown {
+			step[u] = mat.Dot(e.loadings.RowView(pair[0]), e.loadings.RowView(pair[1])) - now[u]
 		}
-		if settled = change <= fillTol; settled {
+		floats.Add(now, step)
+		if settled = floats.Norm(step, math.Inf(1)) <= fillTol; settled {
 			break
 		}
-		if e, err = extract(ctx, filled, k, by); err != nil {
+		if i%fillsOfJump == fillsOfJump-1 {
+			jump(now, step, before)
+		}
+		for u, pair := range c.Unknown {
+			filled.SetSym(pair[0], pair[1], now[u])
+		}
+		if e, err = extractFrom(ctx, filled, k, by, e.uniquenesses); err != nil {
 			return nil, err
 		}
+	}
+	for u, pair := range c.Unknown {
+		filled.SetSym(pair[0], pair[1], now[u])
 	}
 	e.converged = e.converged && settled
 	c.R, c.LeastEigenvalue, err = smoothed(filled)
 	return e, err
+}
+
+// jump moves correlations on by what all later steps add, if each is the same share of the step before, as the last one
+// was: a search with more factors than the known correlations tell would be slow without. They stay correlations.
+func jump(now, step, before []float64) {
+	share := floats.Dot(step, before) / floats.Dot(before, before)
+	if !(share > 0) {
+		return
+	}
+	floats.AddScaled(now, min(share/(1-min(share, longest)), longest/(1-longest)), step)
+	for u, v := range now {
+		now[u] = within1(v)
+	}
 }
 
 func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {

@@ -1,6 +1,7 @@
 package factoranalysis
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -19,8 +20,13 @@ import (
 // uncorrelated items, with df₀ = p(p−1)/2, k = 0 and Σ = I. The definitions are those of R's psych, and CFI, which it
 // lacks, is Bentler's.
 //
+// Of FullInformation, n·F is twice the difference between the log-likelihood of the answers under the distribution of
+// Saturated and the greatest under k factors, for every extraction: with missing answers, factors of another extraction
+// fit so much worse that the chi-square would reject true ones. n·F₀ is that for uncorrelated items. Both df are less by
+// the pairs of items that nobody answered together.
+//
 // Undefined figures are NaN: all but RMSR and DF if R was smoothed, so that its determinant is arbitrary, or if pairs
-// of items have no correlation; all that need df > 0 otherwise. RMSR is NaN if no pair has a correlation.
+// of items have no correlation, but for FullInformation; all that need df > 0 otherwise. RMSR is NaN if no pair has a correlation.
 type GoodnessOfFit struct {
 	// ChiSquare and P test whether k factors suffice.
 	ChiSquare, P float64
@@ -44,8 +50,9 @@ type Interval struct{ Value, Low, High float64 }
 // rmseaLevel is the usual confidence level of the interval of RMSEA.
 const rmseaLevel = 0.9
 
-// goodness returns the fit of k factors that imply these correlations.
-func goodness(c *Correlations, implied *mat.SymDense, k, n int) GoodnessOfFit {
+// goodness returns the fit of k factors that imply these correlations. If quick, that of FullInformation lacks what
+// needs the likelihood of the factors.
+func goodness(ctx context.Context, c *Correlations, implied *mat.SymDense, k, n int, quick bool) (GoodnessOfFit, error) {
 	p := implied.SymmetricDim()
 	nan := math.NaN()
 	g := GoodnessOfFit{
@@ -58,35 +65,126 @@ func goodness(c *Correlations, implied *mat.SymDense, k, n int) GoodnessOfFit {
 	for i := range p {
 		sigma.SetSym(i, i, 1)
 	}
-	if c.Smoothed() || len(c.Unknown) > 0 || !own.Factorize(c.R) || !model.Factorize(sigma) {
-		return g
+	pairs := p * (p - 1) / 2
+	var objective, alone float64
+	switch {
+	case c.Saturated != nil:
+		pairs -= len(c.Unknown)
+		g.DF -= len(c.Unknown)
+		if quick {
+			return g, nil
+		}
+		var err error
+		if objective, alone, err = c.discrepancies(ctx, sigma, k); err != nil || math.IsNaN(objective) {
+			return g, err
+		}
+	case c.Smoothed() || len(c.Unknown) > 0 || !own.Factorize(c.R) || !model.Factorize(sigma):
+		return g, nil
+	default:
+		var ratio mat.Dense // Σ⁻¹R
+		if err := model.SolveTo(&ratio, c.R); err != nil {
+			return g, nil
+		}
+		objective = mat.Trace(&ratio) + model.LogDet() - own.LogDet() - float64(p)
+		alone = -own.LogDet()
 	}
-	var ratio mat.Dense // Σ⁻¹R
-	if err := model.SolveTo(&ratio, c.R); err != nil {
-		return g
-	}
-	objective := mat.Trace(&ratio) + model.LogDet() - own.LogDet() - float64(p)
 	df, participants, factor := float64(g.DF), float64(n), float64(n-1)-float64(2*p+5)/6
 	g.ChiSquare = (factor - 2*float64(k)/3) * objective
 	g.BIC = g.ChiSquare - df*math.Log(participants)
 	if g.DF <= 0 {
-		return g
+		return g, nil
 	}
 	g.P = mathext.GammaIncRegComp(df/2, max(0, g.ChiSquare)/2)
 	g.RMSEA.Value = math.Sqrt(max(0, g.ChiSquare/(df*participants)-1/(participants-1)))
 	tail := (1 - rmseaLevel) / 2
 	g.RMSEA.Low = math.Sqrt(Noncentrality(g.ChiSquare, df, 1-tail) / (df * (participants - 1)))
 	g.RMSEA.High = math.Sqrt(Noncentrality(g.ChiSquare, df, tail) / (df * (participants - 1)))
-	nullDF := float64(p*(p-1)) / 2
-	null := -factor * own.LogDet()
-	ratio0 := -(factor - 2*float64(k)/3) * own.LogDet() / nullDF
+	nullDF := float64(pairs)
+	null := factor * alone
+	ratio0 := (factor - 2*float64(k)/3) * alone / nullDF
 	g.TLI = (ratio0 - g.ChiSquare/df) / (ratio0 - 1)
 	excess := max(0, g.ChiSquare-df)
 	g.CFI = 1
 	if excess > 0 {
 		g.CFI = 1 - excess/max(null-nullDF, excess)
 	}
-	return g
+	return g, nil
+}
+
+// participants counts those of FullInformation who gave an answer.
+func (c *Correlations) participants() (n int) {
+	for _, g := range c.patterns {
+		n += g.N
+	}
+	return n
+}
+
+const (
+	// maxFactorEM and factorTolerance end the search for factors of greatest likelihood: the last round adds less to it.
+	maxFactorEM     = 1000
+	factorTolerance = 1e-6
+)
+
+// discrepancies returns F and F₀ of FullInformation for k factors. A round of EM expects the covariances of all answers,
+// and maximizes the likelihood of their factors: D. B. Rubin and D. T. Thayer, "EM algorithms for ML factor analysis",
+// 1982. It begins with these correlations, which the factors imply. Both are NaN if the rounds do not settle.
+func (c *Correlations) discrepancies(ctx context.Context, implied *mat.SymDense, k int) (objective, alone float64, err error) {
+	s, p := c.standardized, implied.SymmetricDim()
+	model := &Saturated{Mean: s.Mean, Covariance: mat.NewSymDense(p, nil)}
+	for i := range p {
+		for j := range i + 1 {
+			model.Covariance.SetSym(i, j, implied.At(i, j)*math.Sqrt(s.Covariance.At(i, i)*s.Covariance.At(j, j)))
+		}
+	}
+	var start []float64
+	last, settled := math.Inf(-1), false
+	for range maxFactorEM {
+		log, next, _, ok := model.step(c.patterns)
+		if !ok {
+			return math.NaN(), math.NaN(), nil
+		}
+		gain := log - last
+		last = log
+		if settled = gain < factorTolerance; settled {
+			break
+		}
+		deviations, r := make([]float64, p), mat.NewSymDense(p, nil)
+		for i := range p {
+			deviations[i] = math.Sqrt(next.Covariance.At(i, i))
+			for j := range i {
+				r.SetSym(i, j, next.Covariance.At(i, j)/(deviations[i]*deviations[j]))
+			}
+			r.SetSym(i, i, 1)
+		}
+		if start == nil {
+			start = startUniquenesses(r, k)
+		}
+		e, err := extractFrom(ctx, r, k, MaximumLikelihood, start)
+		if err != nil {
+			return math.NaN(), math.NaN(), err
+		}
+		start = e.uniquenesses
+		next.Covariance.SymOuterK(1, e.loadings)
+		for i := range p {
+			for j := range i + 1 {
+				next.Covariance.SetSym(i, j, next.Covariance.At(i, j)*deviations[i]*deviations[j])
+			}
+			next.Covariance.SetSym(i, i, deviations[i]*deviations[i])
+		}
+		model = next
+	}
+	if !settled {
+		return math.NaN(), math.NaN(), nil
+	}
+	apart := startSaturated(c.patterns, p)
+	for i := range p {
+		for j := range i {
+			apart.Covariance.SetSym(i, j, 0)
+		}
+	}
+	without, _, _, _ := NormalScore(c.patterns, apart.Mean, apart.Covariance)
+	n := float64(c.participants())
+	return 2 * (s.LogLikelihood - last) / n, 2 * (s.LogLikelihood - without) / n, nil
 }
 
 // residual returns the RMSR of a model that implies these correlations.

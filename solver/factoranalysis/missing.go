@@ -133,37 +133,135 @@ func (l *PatternLikelihood) To(g *Pattern, mu []float64, sigma *mat.SymDense) bo
 }
 
 // NormalScore returns the log-likelihood of all patterns at μ and Σ, and its derivatives: with respect to μ, p, and to
-// Σ, p×p, halved as by an entry of a symmetric matrix: Σ N·W/2. It reports false if Σ is not positive definite.
+// Σ, p×p, halved as by an entry of a symmetric matrix. It reports false if Σ is not positive definite.
+//
+// With K = Σ⁻¹, d an answer less μ and m the items that its pattern lacks, these have the expectation −K_mm⁻¹·(Kd)_m in
+// place of d_m, where d is 0, and the covariance K_mm⁻¹. For T the sum of all ddᵀ with the expectations filled in, and
+// M that of the covariances,
+//
+//	log = −½·(Σ k·log 2π + log det Σ + log det K_mm + tr KT),  s = K·Σd,  G = ½·(K·(T + M)·K − nK),
+//
+// over the n participants, who gave k answers each. A pattern without m items costs m·p for each column of its Root,
+// and m³, which is less than by the inverse of Σ_oo.
 func NormalScore(patterns []Pattern, mu []float64, sigma *mat.SymDense) (log float64, ofMean []float64,
 	ofCov *mat.SymDense, ok bool,
 ) {
 	p := len(mu)
-	ofMean, ofCov = make([]float64, p), mat.NewSymDense(p, nil)
-	sums := ofCov.RawSymmetric()
-	var l PatternLikelihood
+	var factor mat.Cholesky
+	precision := mat.NewSymDense(p, nil)
+	if !factor.Factorize(sigma) || factor.InverseTo(precision) != nil {
+		return 0, nil, nil, false
+	}
+	k := mat.DenseCopyOf(precision)
+	count := 0
+	for e := range patterns {
+		count += patterns[e].rows()
+	}
+	// A pattern has the rows √N·(mean − μ) and Rootᵀ.
+	rows, known := mat.NewDense(count, p, nil), make([]bool, p)
+	moments, total := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil)
+	var n float64
+	first := 0
 	for e := range patterns {
 		g := &patterns[e]
-		if !l.To(g, mu, sigma) {
+		weight, size := float64(g.N), len(g.Items)
+		part := rows.Slice(first, first+g.rows(), 0, p).(*mat.Dense)
+		first += g.rows()
+		clear(known)
+		for a, i := range g.Items {
+			known[i] = true
+			part.Set(0, i, math.Sqrt(weight)*(g.Mean[a]-mu[i]))
+			if g.Root != nil {
+				for c, v := range g.Root.RawRowView(a) {
+					part.Set(1+c, i, v)
+				}
+			}
+		}
+		var missing []int
+		for i, answered := range known {
+			if !answered {
+				missing = append(missing, i)
+			}
+		}
+		logDet, ok := fill(part, missing, k, moments, weight)
+		if !ok {
 			return 0, nil, nil, false
 		}
-		log += l.Log
-		n, w := float64(g.N), l.W.RawSymmetric()
-		for a, i := range g.Items {
-			ofMean[i] += n * l.Pd[a]
-			to, from := sums.Data[i*sums.Stride:], w.Data[a*w.Stride:]
-			for b := a; b < len(g.Items); b++ { // the upper triangle
-				to[g.Items[b]] += n / 2 * from[b]
+		total.AddScaledVec(total, math.Sqrt(weight), part.RowView(0))
+		n += weight
+		log -= weight / 2 * (float64(size)*math.Log(2*math.Pi) + factor.LogDet() + logDet)
+	}
+	var filled, half, both mat.Dense
+	filled.Mul(rows.T(), rows)
+	log -= linalg.Dot(&filled, k) / 2
+	for i := range p {
+		for j := i; j < p; j++ {
+			moments.SetSym(i, j, moments.At(i, j)+filled.At(i, j))
+		}
+	}
+	half.Mul(k, moments)
+	both.Mul(&half, k)
+	ofCov = mat.NewSymDense(p, nil)
+	for i := range p {
+		for j := i; j < p; j++ {
+			ofCov.SetSym(i, j, (both.At(i, j)-n*k.At(i, j))/2)
+		}
+	}
+	slope := mat.NewVecDense(p, nil)
+	slope.MulVec(k, total)
+	return log, slope.RawVector().Data, ofCov, true
+}
+
+// rows returns how many rows NormalScore needs for the pattern.
+func (g *Pattern) rows() int {
+	if g.Root == nil {
+		return 1
+	}
+	_, c := g.Root.Dims()
+	return 1 + c
+}
+
+// fill puts the expectations of the missing items into the rows of a pattern, adds their covariances, times N, to the
+// moments, and returns log det K_mm.
+func fill(rows *mat.Dense, missing []int, k *mat.Dense, moments *mat.SymDense, weight float64) (logDet float64, ok bool) {
+	if len(missing) == 0 {
+		return 0, true
+	}
+	own, along := mat.NewSymDense(len(missing), nil), make([]float64, len(missing))
+	for a, i := range missing {
+		for b, j := range missing[:a+1] {
+			own.SetSym(a, b, k.At(i, j))
+		}
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(own) || factor.InverseTo(own) != nil {
+		return 0, false
+	}
+	count, _ := rows.Dims()
+	for r := range count {
+		row := rows.RawRowView(r)
+		for a, i := range missing {
+			along[a] = floats.Dot(row, k.RawRowView(i))
+		}
+		for a, i := range missing {
+			for b, v := range along {
+				row[i] -= own.At(a, b) * v
 			}
 		}
 	}
-	return log, ofMean, ofCov, true
+	for a, i := range missing {
+		for b, j := range missing[:a+1] {
+			moments.SetSym(i, j, moments.At(i, j)+weight*own.At(a, b))
+		}
+	}
+	return factor.LogDet(), true
 }
 
 // Saturated is the normal distribution of greatest likelihood without a model.
 type Saturated struct {
 	Mean          []float64
 	Covariance    *mat.SymDense // divisor n
-	LogLikelihood float64
+	LogLikelihood float64       // in Correlations that of the standardized answers
 	Converged     bool
 }
 
@@ -184,15 +282,12 @@ const (
 // ends.
 func Saturate(ctx context.Context, patterns []Pattern, p int) (*Saturated, error) {
 	s := startSaturated(patterns, p)
-	var n float64
 	complete := true
 	for e := range patterns {
-		n += float64(patterns[e].N)
 		complete = complete && len(patterns[e].Items) == p
 	}
-	var half, moved mat.Dense
 	for range maxEM {
-		log, ofMean, ofCov, ok := NormalScore(patterns, s.Mean, s.Covariance)
+		log, next, change, ok := s.step(patterns)
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -203,30 +298,43 @@ func Saturate(ctx context.Context, patterns []Pattern, p int) (*Saturated, error
 			s.Converged = true
 			return s, nil
 		}
-		delta := mat.NewVecDense(p, nil)
-		delta.MulVec(s.Covariance, mat.NewVecDense(p, ofMean))
-		delta.ScaleVec(1/n, delta)
-		half.Mul(s.Covariance, ofCov)
-		moved.Mul(&half, s.Covariance)
-		moved.Scale(2/n, &moved)
-		moved.RankOne(&moved, -1, delta, delta)
-		var change float64
-		for i := range p {
-			si := s.Covariance.At(i, i)
-			change = max(change, math.Abs(delta.AtVec(i))/math.Sqrt(si))
-			for j := range i + 1 {
-				change = max(change, math.Abs(moved.At(i, j))/math.Sqrt(si*s.Covariance.At(j, j)))
-			}
-		}
+		s = next
 		s.Converged = change < emTolerance
-		for i := range p {
-			s.Mean[i] += delta.AtVec(i)
-			for j := range i + 1 {
-				s.Covariance.SetSym(i, j, s.Covariance.At(i, j)+moved.At(i, j))
-			}
-		}
 	}
 	return s, nil
+}
+
+// step returns the log-likelihood of the distribution, the next one of EM, and by how much that changes in units of
+// the standard deviations. It reports false if the covariances have no inverse.
+func (s *Saturated) step(patterns []Pattern) (log float64, next *Saturated, change float64, ok bool) {
+	log, ofMean, ofCov, ok := NormalScore(patterns, s.Mean, s.Covariance)
+	if !ok {
+		return 0, nil, 0, false
+	}
+	var n float64
+	for e := range patterns {
+		n += float64(patterns[e].N)
+	}
+	p := len(s.Mean)
+	next = &Saturated{Mean: slices.Clone(s.Mean), Covariance: mat.NewSymDense(p, nil)}
+	delta := mat.NewVecDense(p, nil)
+	delta.MulVec(s.Covariance, mat.NewVecDense(p, ofMean))
+	delta.ScaleVec(1/n, delta)
+	var half, moved mat.Dense
+	half.Mul(s.Covariance, ofCov)
+	moved.Mul(&half, s.Covariance)
+	moved.Scale(2/n, &moved)
+	moved.RankOne(&moved, -1, delta, delta)
+	for i := range p {
+		si := s.Covariance.At(i, i)
+		change = max(change, math.Abs(delta.AtVec(i))/math.Sqrt(si))
+		next.Mean[i] += delta.AtVec(i)
+		for j := range i + 1 {
+			change = max(change, math.Abs(moved.At(i, j))/math.Sqrt(si*s.Covariance.At(j, j)))
+			next.Covariance.SetSym(i, j, s.Covariance.At(i, j)+moved.At(i, j))
+		}
+	}
+	return log, next, change, true
 }
 
 // startSaturated returns the means and variances of the known answers; all covariances if there is only one pattern.
@@ -255,6 +363,20 @@ func startSaturated(patterns []Pattern, p int) *Saturated {
 		}
 	}
 	return s
+}
+
+// rescaled returns the distribution of the answers v·deviation + mean.
+func (s *Saturated) rescaled(means, deviations []float64) *Saturated {
+	p := len(means)
+	r := *s
+	r.Mean, r.Covariance = make([]float64, p), mat.NewSymDense(p, nil)
+	for i := range p {
+		r.Mean[i] = means[i] + deviations[i]*s.Mean[i]
+		for j := range i + 1 {
+			r.Covariance.SetSym(i, j, deviations[i]*deviations[j]*s.Covariance.At(i, j))
+		}
+	}
+	return &r
 }
 
 // NeverTogether returns the pairs of p items that no participant answered both.

@@ -1,10 +1,13 @@
 package rank
 
 import (
+	"context"
 	"fmt"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -37,6 +40,18 @@ func MAP(r *mat.SymDense) (squares, fourthPowers []float64, err error) {
 		squares, fourthPowers = append(squares, second), append(fourthPowers, fourth)
 	}
 	return squares, fourthPowers, nil
+}
+
+// FilledMAP returns MAP of correlations of which some may be unknown: these are filled in from the fewest factors for
+// which MAP chooses no more components, see Fill.
+func FilledMAP(ctx context.Context, c *factoranalysis.Correlations) (squares, fourthPowers []float64, err error) {
+	_, err = filled(ctx, c, func() (int, error) {
+		if squares, fourthPowers, err = MAP(c.R); err != nil {
+			return 0, err
+		}
+		return floats.MinIdx(squares), nil
+	})
+	return squares, fourthPowers, err
 }
 
 // partial returns the means of the second and fourth powers of the correlations of a covariance matrix.

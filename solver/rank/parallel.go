@@ -25,7 +25,8 @@ const percentile = 0.95
 // ParallelSettings controls Parallel. Zero values mean the defaults that the fields name.
 type ParallelSettings struct {
 	Jobs
-	// Correlation is the kind of correlation; "" means Pearson.
+	// Correlation is the kind of correlation; "" means Pearson. Draws of FullInformation have Pearson's: of independent
+	// items, both have the same errors.
 	Correlation factoranalysis.Kind
 	// Draws is the number of random data sets; 0 means DefaultDraws.
 	Draws int
@@ -58,6 +59,9 @@ type ParallelAnalysis struct {
 // normal variables, or for Polychoric the answers of each item permuted among those who gave one (A. Buja and N.
 // Eyuboglu, 1992).
 //
+// Correlations that the data do not tell, as of items that nobody answered together, are filled in from the fewest
+// factors that suggest no more than themselves, see Fill; 0 in their place would be more factors.
+//
 // Draw d uses the generator of Seed and d, so that the outcome does not depend on the number of threads. When ctx ends,
 // its cause is returned. Errors are those of Correlate; a negative number of draws, and polychoric Components or Strict,
 // wrap solver.ErrSettings. The cost is that of Correlate and a one-factor solution for each draw, with Components n·p·min(n,
@@ -70,7 +74,7 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 	case (s.Components || s.Strict) && s.Correlation != factoranalysis.Pearson:
 		return nil, fmt.Errorf("%w: components, or factors by Strict, of %s correlations", solver.ErrSettings, s.Correlation)
 	}
-	observed, correlations, err := s.eigenvalues(ctx, x, s.Threads)
+	observed, correlations, err := s.eigenvalues(ctx, x, s.Correlation, s.Threads)
 	if err != nil {
 		return nil, err
 	}
@@ -82,17 +86,38 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 	if err != nil {
 		return nil, fmt.Errorf("drawing random answers: %w", err)
 	}
-	a := &ParallelAnalysis{Correlations: correlations, Suggested: math.MaxInt}
+	a := &ParallelAnalysis{Correlations: correlations}
+	references := make([][]float64, len(observed))
 	sample := make([]float64, s.Draws)
-	for diagonal, eigenvalues := range observed {
-		reference, suggested := make([]float64, len(eigenvalues)), 0
-		for m := range reference {
+	for diagonal := range observed {
+		references[diagonal] = make([]float64, len(observed[diagonal]))
+		for m := range references[diagonal] {
 			for d := range sample {
 				sample[d] = random[d][diagonal][m]
 			}
 			slices.Sort(sample)
-			reference[m] = stat.Quantile(percentile, stat.Empirical, sample, nil)
+			references[diagonal][m] = stat.Quantile(percentile, stat.Empirical, sample, nil)
 		}
+	}
+	if correlations == nil {
+		a.compare(observed, references)
+		return a, nil
+	}
+	_, err = filled(ctx, correlations, func() (int, error) {
+		if observed, err = s.reduced(ctx, correlations); err != nil {
+			return 0, err
+		}
+		a.compare(observed, references)
+		return a.Suggested, nil
+	})
+	return a, err
+}
+
+// compare stores what the diagonal suggests that suggests the fewest factors.
+func (a *ParallelAnalysis) compare(observed, references [][]float64) {
+	a.Suggested = math.MaxInt
+	for diagonal, eigenvalues := range observed {
+		reference, suggested := references[diagonal], 0
 		for suggested < len(reference) && eigenvalues[suggested] > reference[suggested] {
 			suggested++
 		}
@@ -100,32 +125,50 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 			a.Suggested, a.Eigenvalues, a.Reference = suggested, eigenvalues, reference
 		}
 	}
-	return a, nil
+}
+
+// filled returns what is suggested by the correlations once those that are unknown are filled in from 1, 2 … factors,
+// until it is no more factors than these.
+func filled(ctx context.Context, c *factoranalysis.Correlations, suggest func() (int, error)) (int, error) {
+	for k := 1; ; k++ {
+		if err := c.Fill(ctx, k); err != nil {
+			return 0, fmt.Errorf("filling in unknown correlations: %w", err)
+		}
+		suggested, err := suggest()
+		if err != nil || suggested <= k || len(c.Unknown) == 0 || 2*k >= c.R.SymmetricDim() {
+			return suggested, err
+		}
+	}
 }
 
 // eigenvalues returns the eigenvalues of the correlations of x, descending, with each diagonal: reduced, or whole for
 // Components.
-func (s *ParallelSettings) eigenvalues(ctx context.Context, x mat.Matrix,
+func (s *ParallelSettings) eigenvalues(ctx context.Context, x mat.Matrix, kind factoranalysis.Kind,
 	threads int,
 ) ([][]float64, *factoranalysis.Correlations, error) {
 	if s.Components {
 		values, err := components(x)
 		return [][]float64{values}, nil, err
 	}
-	c, err := factoranalysis.Correlate(ctx, x, s.Correlation, threads)
+	c, err := factoranalysis.Correlate(ctx, x, kind, threads)
 	if err != nil {
 		return nil, nil, fmt.Errorf("correlating: %w", err)
 	}
+	values, err := s.reduced(ctx, c)
+	return values, c, err
+}
+
+// reduced returns the eigenvalues of correlations with each diagonal, descending.
+func (s *ParallelSettings) reduced(ctx context.Context, c *factoranalysis.Correlations) ([][]float64, error) {
 	if s.Strict {
-		values, err := strict(c.R)
-		return values, c, err
+		return strict(c.R)
 	}
 	values, err := factoranalysis.ReducedEigenvalues(ctx, c.R, 1)
 	if err != nil {
-		return nil, nil, fmt.Errorf("finding eigenvalues: %w", err)
+		return nil, fmt.Errorf("finding eigenvalues: %w", err)
 	}
 	slices.Reverse(values)
-	return [][]float64{values}, c, nil
+	return [][]float64{values}, nil
 }
 
 // strict returns the eigenvalues of R, p×p, descending, with the communalities of one factor on its diagonal, and with
@@ -230,6 +273,10 @@ func (s *ParallelSettings) draw(ctx context.Context, x mat.Matrix, d int) ([][]f
 			y.Set(other, j, v)
 		}
 	}
-	values, _, err := s.eigenvalues(ctx, y, 1)
+	kind := s.Correlation
+	if kind == factoranalysis.FullInformation {
+		kind = factoranalysis.Pearson
+	}
+	values, _, err := s.eigenvalues(ctx, y, kind, 1)
 	return values, err
 }

@@ -416,7 +416,7 @@ func (o *Options) validated(s *Study, data icqf.Data) rank.Method {
 		return rank.ICQF(data, o.Solver(s, 0, 0))
 	}
 	with := *o
-	with.Threads, with.Recorder = 1, nil
+	with.Threads, with.Recorder, with.quick = 1, nil, true
 	rows, _ := data.Answers.Dims()
 	all := linalg.Indices(rows)
 	return func(training *mat.Dense, _ int) (rank.Fitter, error) {

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/internal/wording"
@@ -44,7 +46,7 @@ type Parallel struct {
 	Reference   []float64 `json:"reference"`
 	Draws       int       `json:"draws"`
 	Reason      string    `json:"reason,omitempty"`
-	// Correlation is the kind of the correlations if polychoric ones were requested.
+	// Correlation is the kind of the correlations if these are not Pearson's by pairs.
 	Correlation factoranalysis.Kind `json:"correlation,omitempty"`
 }
 
@@ -105,22 +107,29 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	if p <= mostReduced {
 		out.Of = ofFactors
 	}
-	kind := o.kind()
-	if kind == factoranalysis.Polychoric {
-		if out.Of == ofComponents {
-			kind = factoranalysis.Pearson
-		}
-		out.Correlation = kind
-	}
 	x, err := o.correlated(s)
 	if err != nil {
 		return nil, err
 	}
-	a, err := rank.Parallel(ctx, x, rank.ParallelSettings{
-		Components: out.Of == ofComponents, Correlation: kind, Draws: out.Draws,
-		Strict: out.Of == ofFactors && o.Method != model.MethodFA,
-		Jobs:   rank.Jobs{Seed: o.Seed, Threads: o.Threads},
+	var a *rank.ParallelAnalysis
+	kind, err := o.correlating(func(kind factoranalysis.Kind) (err error) {
+		if out.Of == ofComponents {
+			kind = factoranalysis.Pearson
+		}
+		a, err = rank.Parallel(ctx, x, rank.ParallelSettings{
+			Components: out.Of == ofComponents, Correlation: kind, Draws: out.Draws,
+			Strict: out.Of == ofFactors && o.Method != model.MethodFA,
+			Jobs:   rank.Jobs{Seed: o.Seed, Threads: o.Threads},
+		})
+		return err
 	})
+	switch {
+	case kind == factoranalysis.Pearson:
+	case out.Of == ofComponents:
+		out.Correlation = factoranalysis.Pearson
+	default:
+		out.Correlation = kind
+	}
 	at, ofItem := errors.AsType[*factoranalysis.ItemError](err)
 	switch {
 	case ofItem && kind == factoranalysis.Polychoric:
@@ -135,30 +144,52 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	return out, nil
 }
 
+// kind returns the correlations of the options.
 func (o *Options) kind() factoranalysis.Kind {
-	if o.Method == model.MethodFA {
-		return factoranalysis.Kind(cmp.Or(o.Correlation, model.Pearson))
+	switch {
+	case o.Method != model.MethodFA:
+		return factoranalysis.Pearson
+	case o.Missing == model.FIML:
+		return factoranalysis.FullInformation
 	}
-	return factoranalysis.Pearson
+	return factoranalysis.Kind(cmp.Or(o.Correlation, model.Pearson))
 }
 
-// MAP computes the test on the pairwise correlations of the answers, up to half as many components as items or
+// correlating calls do with the kind of the correlations, and if they are full-information ones by default, but the
+// answers are too few for a likelihood, again with Pearson's by pairs. It returns the last kind.
+func (o *Options) correlating(do func(factoranalysis.Kind) error) (factoranalysis.Kind, error) {
+	kind := o.kind()
+	err := do(kind)
+	if kind != factoranalysis.FullInformation || !errors.Is(err, factoranalysis.ErrSingular) {
+		return kind, err
+	}
+	if o.byDefault {
+		return factoranalysis.Pearson, do(factoranalysis.Pearson)
+	}
+	return kind, questionnaire.Optionf("full information: %w; too few participants answered, or an item is the sum of "+
+		"others: --missing pairwise does without", err)
+}
+
+// MAP computes the test on the correlations of the answers, up to half as many components as items or
 // participants. If the outcome is undefined, Reason says why.
 func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	out := &MAP{}
-	if o.kind() == factoranalysis.Polychoric {
-		out.Correlation = factoranalysis.Polychoric
-	}
 	x, err := o.correlated(s)
 	if err != nil {
 		return nil, err
 	}
-	c, err := factoranalysis.Correlate(ctx, x, o.kind(), o.Threads)
+	kind, err := o.correlating(func(kind factoranalysis.Kind) error {
+		c, err := factoranalysis.Correlate(ctx, x, kind, o.Threads)
+		if err == nil {
+			out.Curve, _, err = rank.FilledMAP(ctx, c)
+		}
+		return err
+	})
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("%q: %w", o.Input, context.Cause(ctx))
 	}
-	if err == nil {
-		out.Curve, _, err = rank.MAP(c.R)
+	if kind != factoranalysis.Pearson {
+		out.Correlation = kind
 	}
 	switch {
 	case err != nil:
@@ -175,12 +206,31 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 
 // correlated returns the answers to correlate, less the confounds' effects if the method uses confounds.
 func (o *Options) correlated(s *Study) (*mat.Dense, error) {
-	x := s.Data(s.Order).Answers
+	x, known := s.Data(s.Order).Answers, linalg.SelectRows(s.Known, s.Order)
 	if o.Method == model.MethodL1 {
 		return x, nil
 	}
-	rest, _, err := WithoutConfounds(x, linalg.SelectRows(s.Known, s.Order))
+	x, known, err := o.used(x, known)
+	if err != nil {
+		return nil, err
+	}
+	rest, _, err := WithoutConfounds(x, known)
 	return rest, err
+}
+
+// used returns the answers that correlations are computed from, and their confounds: listwise those of participants who
+// answered all items.
+func (o *Options) used(x, known *mat.Dense) (_, _ *mat.Dense, err error) {
+	if o.Missing != model.Listwise {
+		return x, known, nil
+	}
+	n, p := x.Dims()
+	rows := slices.DeleteFunc(linalg.Indices(n), func(i int) bool { return floats.HasNaN(x.RawRowView(i)) })
+	if len(rows) <= p {
+		return nil, nil, questionnaire.Optionf("listwise, %s of %d: too few answered all of the %s; --missing pairwise or "+
+			"fiml uses the others too", wording.Count(len(rows), "participant"), n, wording.Count(p, "item"))
+	}
+	return linalg.SelectRows(x, rows), linalg.SelectRows(known, rows), nil
 }
 
 // decide returns which criterion fit follows; c is nil without a cross-validation.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -58,6 +59,8 @@ type Options struct {
 	Assess func(ctx context.Context, o *Options, of *Outcome) error
 
 	searchBeta bool // Betas were not given
+	byDefault  bool // Missing was not given
+	quick      bool // loadings are needed, and no measures of their fit
 }
 
 // Outcome is a fit before its scores are written.
@@ -72,11 +75,15 @@ type Outcome struct {
 }
 
 // CheckCorrelation returns an error that wraps questionnaire.ErrOptions if factor analysis cannot use the correlations:
-// answers less the confounds' effects have no categories for polychoric ones.
+// answers less the confounds' effects have no categories for polychoric ones, which are computed by pairs only.
 func (o *Options) CheckCorrelation() error {
 	if o.Correlation == model.Polychoric && len(o.Columns.Confounds) > 0 {
 		return questionnaire.Optionf("polychoric correlations cannot be used with confounds, which leave no " +
 			"categories: omit --confounds or use --correlation pearson")
+	}
+	if o.Correlation == model.Polychoric && o.Missing == model.FIML {
+		return questionnaire.Optionf("full information is of pearson correlations; polychoric ones use the participants " +
+			"who answered both items: use --missing pairwise or listwise")
 	}
 	return nil
 }
@@ -86,6 +93,9 @@ func (o *Options) check() error {
 	o.MaxIter, o.Inner, o.Partitions = cmp.Or(o.MaxIter, icqf.DefaultMaxIter), cmp.Or(o.Inner, icqf.CoordinateDescent),
 		cmp.Or(o.Partitions, 1)
 	o.Method = cmp.Or(o.Method, model.MethodICQF)
+	if o.Missing == "" && o.Correlation != "" {
+		o.Missing = model.Pairwise
+	}
 	valid := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 	var wrong string
 	switch {
@@ -93,6 +103,8 @@ func (o *Options) check() error {
 		wrong = fmt.Sprintf("method %q must be one of %s", o.Method, strings.Join(model.Methods(), ", "))
 	case o.Method != model.MethodICQF && len(o.Betas) > 0:
 		wrong = fmt.Sprintf("beta %v: only %s has penalties of a given weight", o.Betas, model.MethodICQF)
+	case o.Missing != "" && !slices.Contains(model.MissingMethods(), o.Missing):
+		wrong = fmt.Sprintf("missing answers %q must be one of %s", o.Missing, strings.Join(model.MissingMethods(), ", "))
 	case o.Inner != icqf.CoordinateDescent && o.Inner != icqf.FISTA:
 		wrong = fmt.Sprintf("inner algorithm %q", o.Inner)
 	case !valid(o.Ridge):
@@ -125,8 +137,15 @@ func (o *Options) check() error {
 	return nil
 }
 
-// complete fills in the candidates, and refuses more factors than there are items or participants.
+// complete fills in what is done about missing answers and the candidates, and refuses more factors than there are items or participants.
 func (o *Options) complete(s *Study) error {
+	if o.Missing == "" {
+		o.Missing = model.Pairwise
+		if floats.HasNaN(s.Answers.RawMatrix().Data) {
+			o.Missing, o.byDefault = model.FIML, true
+		}
+	}
+	o.Correlation = cmp.Or(o.Correlation, model.Pearson)
 	if len(o.Factors) == 0 {
 		most := min(len(s.Items), len(s.IDs))
 		o.Factors, o.MostFactors = DefaultFactors(most), mostFactors(most)
@@ -297,7 +316,8 @@ func (o *Options) model(s *Study, l *Learnt, choice *Choice, of model.Candidate)
 	}
 	m.Summary.Settings.Threads = linalg.Threads(o.Threads).Limit()
 	if o.Method != model.MethodFA {
-		m.Summary.Settings.Extraction, m.Summary.Settings.Rotation, m.Summary.Settings.Correlation = "", "", ""
+		m.Summary.Settings.Extraction, m.Summary.Settings.Rotation = "", ""
+		m.Summary.Settings.Correlation, m.Summary.Settings.Missing = "", ""
 	}
 	return m
 }

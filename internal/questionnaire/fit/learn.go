@@ -40,6 +40,7 @@ type Learnt struct {
 	fa        *FA
 	fit       *factoranalysis.GoodnessOfFit
 	graded    *grm.Model
+	missing   missingAnswers           // of factor analysis
 	confounds []questionnaire.Confound // that it uses
 }
 
@@ -87,7 +88,7 @@ func (o *Options) Each(ctx context.Context, count int, progress func(done, total
 	job func(ctx context.Context, alone *Options, i int) error,
 ) (failed []error, err error) {
 	alone := *o
-	alone.Recorder, alone.Threads = nil, 1
+	alone.Recorder, alone.Threads, alone.quick = nil, 1, true
 	failed = make([]error, count)
 	jobs := rank.Jobs{Threads: o.Threads, Progress: progress}
 	return failed, jobs.Each(ctx, count, func(ctx context.Context, i int) error {
@@ -169,8 +170,12 @@ func (l *Learnt) interceptPenalty() (penalty float64) {
 // learnFA analyses the factors of the answers less the confounds' effects.
 func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err error) {
 	l.fa = &FA{threads: o.Threads}
-	x, regressed := l.study.AnswersOf(l.Rows, l.Items), 0
-	if known := l.Known(l.Rows); known != nil {
+	x, known, err := o.used(l.study.AnswersOf(l.Rows, l.Items), l.Known(l.Rows))
+	if err != nil {
+		return err
+	}
+	regressed := 0
+	if known != nil {
 		if x, l.fa.ConfoundLoadings, err = WithoutConfounds(x, known); err != nil {
 			return err
 		}
@@ -190,10 +195,14 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 			return o.learnFA(ctx, l, factors)
 		}
 	}
-	m, err := factoranalysis.Fit(ctx, x, factoranalysis.Settings{
-		Factors: factors, Extraction: factoranalysis.Extraction(o.Extraction),
-		Rotation:    factoranalysis.Rotation(o.Rotation),
-		Correlation: factoranalysis.Kind(o.Correlation), Regressed: regressed, Threads: o.Threads,
+	var m *factoranalysis.Model
+	kind, err := o.correlating(func(kind factoranalysis.Kind) (err error) {
+		m, err = factoranalysis.Fit(ctx, x, factoranalysis.Settings{
+			Factors: factors, Extraction: factoranalysis.Extraction(o.Extraction),
+			Rotation:    factoranalysis.Rotation(o.Rotation),
+			Correlation: kind, Regressed: regressed, Quick: o.quick, Threads: o.Threads,
+		})
+		return err
 	})
 	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
 		if l.fa.ConfoundLoadings != nil {
@@ -213,7 +222,18 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		Loadings: m.Loadings, Phi: m.Phi, Uniquenesses: m.Uniquenesses, Means: m.Means, Deviations: m.Deviations,
 		ScoreCorrelations: m.ScoreCorrelations, ConfoundLoadings: l.fa.ConfoundLoadings,
 	}
-	_, p := x.Dims()
+	n, p := x.Dims()
+	l.missing = missingAnswers{method: o.Missing, participants: n}
+	if kind != factoranalysis.FullInformation && o.Missing == model.FIML {
+		l.missing.method = model.Pairwise
+	}
+	if s := m.Correlations.Saturated; s != nil {
+		l.missing.covariance = s.Covariance
+	}
+	for _, pair := range factoranalysis.NeverTogether(
+		factoranalysis.Patterns(l.study.AnswersOf(l.Rows, l.Items)), p) {
+		l.missing.apart = append(l.missing.apart, [2]int{l.Items[pair[0]], l.Items[pair[1]]})
+	}
 	pairs := p*(p-1)/2 - len(m.Correlations.Unknown)
 	l.objective = m.Fit.RMSR * m.Fit.RMSR * float64(pairs) // half the sum of squares off the diagonal, each twice
 	l.Loadings, l.Status = l.fa.Loadings, solver.IterationLimit
@@ -228,6 +248,31 @@ func (l *Learnt) itemError(at *factoranalysis.ItemError) error {
 	return &table.Error{
 		File: l.study.File, Column: l.study.Items[l.Items[at.Item]].Name, Err: errors.New(at.Reason),
 	}
+}
+
+// missingAnswers says what factor analysis did about missing answers.
+type missingAnswers struct {
+	method       string // one of model.MissingMethods
+	participants int    // whose answers it used
+	covariance   *mat.SymDense
+	apart        [][2]int // items that nobody answered together
+}
+
+// rows returns the covariances of full information, NaN for items that nobody answered together.
+func (a *missingAnswers) rows() (rows [][]questionnaire.Figure) {
+	if a.covariance == nil {
+		return nil
+	}
+	p := a.covariance.SymmetricDim()
+	for i := range p {
+		rows = append(rows, lists.Make(p, func(j int) questionnaire.Figure {
+			if slices.Contains(a.apart, [2]int{min(i, j), max(i, j)}) {
+				return questionnaire.Figure(math.NaN())
+			}
+			return questionnaire.Figure(a.covariance.At(i, j))
+		}))
+	}
+	return rows
 }
 
 func independent(a *mat.Dense) int {
@@ -283,6 +328,9 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 		m.Summary.FactorCorrelations, m.Summary.Accounted = rowsOf(l.fa.Phi), l.fa.accounted()
 		if l.fit != nil {
 			m.Summary.Fit = goodness(l.fit)
+			m.Summary.MissingMethod, m.Summary.Covariance = l.missing.method, l.missing.rows()
+			apart := len(l.missing.apart)
+			m.Summary.PairsNeverTogether = &apart
 		}
 		alone, err = l.Score(l.Rows)
 		if err == nil && l.graded != nil {

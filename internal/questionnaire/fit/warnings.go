@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -104,7 +105,7 @@ const approximated = 0.02
 
 // approximate says why chi-square, and measures derived from it, may not have the assumed distribution.
 func (l *Learnt) approximate(kind string, missing float64) (doubts []string) {
-	if missing >= approximated {
+	if missing >= approximated && l.missing.method == model.Pairwise {
 		doubts = append(doubts, fmt.Sprintf("%.0f %% of the answers are missing, but chi-square counts all %d "+
 			"participants as complete: P is too small, RMSEA too large, its interval too narrow, TLI and CFI too low",
 			100*missing, len(l.Rows)))
@@ -131,6 +132,9 @@ func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
 	case df < 0:
 		doubts = append(doubts, fmt.Sprintf("the number of factors, %d, is too large for %d items (%d degrees of "+
 			"freedom): other loadings fit as well", factors, items, df))
+	case math.IsNaN(l.fit.ChiSquare) && l.missing.method == model.FIML:
+		doubts = append(doubts, "the likelihood of the factors does not settle, so RMSR is the only measure of fit: too few "+
+			"participants answered some items together")
 	case math.IsNaN(l.fit.ChiSquare):
 		doubts = append(doubts, "the correlations have no inverse, so RMSR is the only measure of fit: participants "+
 			"are few, items repeat other items, or many answers are missing")
@@ -142,6 +146,7 @@ func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
 		doubts = append(doubts, fmt.Sprintf("%d participants are few for %d items: the scores overfit these "+
 			"participants, so their standard errors are too small and their reliabilities too high", n, items))
 	}
+	doubts = append(doubts, l.missing.doubts(l.study, len(l.Rows))...)
 	var heywood []string
 	for column, u := range l.fa.Uniquenesses {
 		if u <= factoranalysis.LeastUniqueness {
@@ -152,6 +157,21 @@ func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
 		doubts = append(doubts, fmt.Sprintf("a Heywood case: the uniqueness of %s is at its lower bound, %v; there "+
 			"may be too many factors or too few participants", strings.Join(heywood, ", "),
 			factoranalysis.LeastUniqueness))
+	}
+	return doubts
+}
+
+// doubts says what of missing answers a reader must know.
+func (a *missingAnswers) doubts(s *Study, participants int) (doubts []string) {
+	if a.method == model.Listwise && a.participants < participants {
+		doubts = append(doubts, fmt.Sprintf("listwise: the factors are those of the %d of %d participants who answered all "+
+			"items, which biases them unless answers are missing at random", a.participants, participants))
+	}
+	if len(a.apart) > 0 {
+		first := a.apart[0]
+		doubts = append(doubts, fmt.Sprintf("nobody answered %s together (first: %s and %s): their correlations are those "+
+			"that the factors imply, which no answer tests", wording.Count(len(a.apart), "pair of items", "pairs of items"),
+			s.Items[first[0]].Name, s.Items[first[1]].Name))
 	}
 	return doubts
 }

@@ -211,7 +211,7 @@ func (r *run) learn(ctx context.Context, o *fit.Options, rows []int) (*fit.Learn
 // the answers less the confounds' effects; for polychoric loadings that of both groups.
 func (r *run) units(l *fit.Learnt) ([]float64, error) {
 	units := make([]float64, len(l.Items))
-	_, ok := l.Factors().(*fit.FA)
+	fa, ok := l.Factors().(*fit.FA)
 	switch {
 	case !ok:
 		for row := range units {
@@ -222,11 +222,7 @@ func (r *run) units(l *fit.Learnt) ([]float64, error) {
 			units[row] = r.deviations[j]
 		}
 	default:
-		x, err := r.rest(l.Rows, l.Items)
-		if err != nil {
-			return nil, err
-		}
-		_, units = linalg.SampleMoments(x)
+		units = fa.Deviations
 	}
 	return units, nil
 }

@@ -56,6 +56,11 @@ type Summary struct {
 	LogLikelihood *float64 `json:"log_likelihood,omitempty"`
 	Graded        *Graded  `json:"item_responses,omitempty"`
 	Decision
+	// MissingMethod is what factor analysis did about missing answers: one of MissingMethods. Covariance, p×p, is that of
+	// the items of FIML (divisor n), null for two that nobody answered together; PairsNeverTogether counts these.
+	MissingMethod      string                   `json:"missing_method,omitempty"`
+	Covariance         [][]questionnaire.Figure `json:"covariance,omitempty"`
+	PairsNeverTogether *int                     `json:"pairs_never_together,omitempty"`
 	// Parallel is the number of factors that parallel analysis suggests, if that chose it; nil otherwise.
 	Parallel *int `json:"parallel,omitempty"`
 	// Warnings are sentences for readers of the result.
@@ -75,8 +80,8 @@ func (s *Summary) MethodInFull() string {
 		if correlation == Pearson {
 			correlation = "Pearson"
 		}
-		return fmt.Sprintf("factor analysis (%s, %s rotation, %s correlations)", s.Settings.Extraction,
-			s.Settings.Rotation, correlation)
+		return fmt.Sprintf("factor analysis (%s, %s rotation, %s correlations%s)", s.Settings.Extraction,
+			s.Settings.Rotation, correlation, s.missingInFull())
 	case MethodGRM:
 		return "grm (graded response model by marginal maximum likelihood)"
 	case MethodL1:
@@ -84,6 +89,33 @@ func (s *Summary) MethodInFull() string {
 	}
 	return "ICQF"
 }
+
+// missingInFull says what a factor analysis did about missing answers, "" if there were none.
+func (s *Summary) missingInFull() string {
+	if s.Missing == 0 {
+		return ""
+	}
+	switch s.MissingMethod {
+	case FIML:
+		return " by full information"
+	case Listwise:
+		return " of those who answered all items"
+	}
+	return " of those who answered both items"
+}
+
+// What factor analysis can do about missing answers.
+const (
+	// FIML correlates by full-information maximum likelihood.
+	FIML = "fiml"
+	// Pairwise uses for each correlation the participants who answered both items.
+	Pairwise = "pairwise"
+	// Listwise uses the participants who answered all items.
+	Listwise = "listwise"
+)
+
+// MissingMethods returns what factor analysis can do about missing answers.
+func MissingMethods() []string { return []string{FIML, Pairwise, Listwise} }
 
 // Candidate is a choice of the number of factors and of the weight of the penalties.
 type Candidate struct {
@@ -228,7 +260,8 @@ type Learning struct {
 	// Extraction, Rotation and Correlation are those of factor analysis.
 	Extraction        string     `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres" usedby:"fa"`
 	Rotation          string     `json:"rotation,omitempty" help:"Rotation of fa: ${rotations}." enum:"${rotations}" default:"promax" usedby:"fa"`
-	Correlation       string     `json:"correlation,omitempty" help:"Correlation for fa: pearson, or polychoric for few ordered answers." enum:"pearson,polychoric" default:"pearson" usedby:"fa"`
+	Correlation       string     `json:"correlation,omitempty" help:"Correlation for fa: pearson, or polychoric for few ordered answers (default: pearson)." enum:",pearson,polychoric" default:"" usedby:"fa"`
+	Missing           string     `json:"missing,omitempty" help:"What fa does about missing answers: fiml (full-information maximum likelihood), pairwise (each correlation of those who answered both items) or listwise (only those who answered all items). The default is pairwise if --correlation is given, otherwise fiml." enum:",fiml,pairwise,listwise" default:"" usedby:"fa"`
 	Ridge             float64    `json:"ridge" help:"Weight of half the squares of scores and loadings of icqf, in addition to beta." default:"0" placeholder:"WEIGHT" usedby:"icqf"`
 	BoundLoadings     bool       `json:"bound_loadings" help:"Keep loadings of icqf within the largest answer." usedby:"icqf"`
 	PenalizeIntercept bool       `json:"penalize_intercept" help:"Apply the penalty to the intercept's loadings too (icqf with confounds)." usedby:"icqf"`
