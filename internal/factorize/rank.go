@@ -287,7 +287,8 @@ func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankRepo
 	}
 	if unknown := len(correlations.Unknown); unknown > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf(
-			"%d pairs of items have too few common answers for a correlation: they are filled in from the factors", unknown))
+			"%d pairs of items have too few common answers for a correlation: they are filled in from the factors",
+			unknown))
 	}
 	if correlations.Smoothed() {
 		r.Warnings = append(r.Warnings, fmt.Sprintf(

@@ -128,8 +128,11 @@ func TestFullInformationComplete(t *testing.T) {
 		t.Errorf("loadings\n%v, want\n%v", mat.Formatted(full.Loadings), mat.Formatted(plain.Loadings))
 	}
 	for _, v := range [][2]float64{
-		{full.Fit.ChiSquare, plain.Fit.ChiSquare}, {full.Fit.CFI, plain.Fit.CFI}, {full.Fit.TLI, plain.Fit.TLI},
-		{full.Deviations[3], plain.Deviations[3]}, {full.Means[3], plain.Means[3]},
+		{full.Fit.ChiSquare, plain.Fit.ChiSquare},
+		{full.Fit.CFI, plain.Fit.CFI},
+		{full.Fit.TLI, plain.Fit.TLI},
+		{full.Deviations[3], plain.Deviations[3]},
+		{full.Means[3], plain.Means[3]},
 	} {
 		if !(math.Abs(v[0]-v[1]) <= 1e-6*math.Abs(v[1])) {
 			t.Errorf("%v, want %v", v[0], v[1])

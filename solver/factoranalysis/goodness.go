@@ -26,7 +26,8 @@ import (
 // the pairs of items that nobody answered together.
 //
 // Undefined figures are NaN: all but RMSR and DF if R was smoothed, so that its determinant is arbitrary, or if pairs
-// of items have no correlation, but for FullInformation; all that need df > 0 otherwise. RMSR is NaN if no pair has a correlation.
+// of items have no correlation, but for FullInformation; all that need df > 0 otherwise. RMSR is NaN if no
+// pair has a correlation.
 type GoodnessOfFit struct {
 	// ChiSquare and P test whether k factors suffice.
 	ChiSquare, P float64
@@ -82,7 +83,7 @@ func goodness(ctx context.Context, c *Correlations, implied *mat.SymDense, k, n 
 		return g, nil
 	default:
 		var ratio mat.Dense // Σ⁻¹R
-		if err := model.SolveTo(&ratio, c.R); err != nil {
+		if model.SolveTo(&ratio, c.R) != nil {
 			return g, nil
 		}
 		objective = mat.Trace(&ratio) + model.LogDet() - own.LogDet() - float64(p)
@@ -128,7 +129,9 @@ const (
 // discrepancies returns F and F₀ of FullInformation for k factors. A round of EM expects the covariances of all answers,
 // and maximizes the likelihood of their factors: D. B. Rubin and D. T. Thayer, "EM algorithms for ML factor analysis",
 // 1982. It begins with these correlations, which the factors imply. Both are NaN if the rounds do not settle.
-func (c *Correlations) discrepancies(ctx context.Context, implied *mat.SymDense, k int) (objective, alone float64, err error) {
+func (c *Correlations) discrepancies(ctx context.Context, implied *mat.SymDense,
+	k int,
+) (objective, alone float64, err error) {
 	s, p := c.standardized, implied.SymmetricDim()
 	model := &Saturated{Mean: s.Mean, Covariance: mat.NewSymDense(p, nil)}
 	for i := range p {

@@ -227,8 +227,8 @@ func (o *Options) used(x, known *mat.Dense) (_, _ *mat.Dense, err error) {
 	n, p := x.Dims()
 	rows := slices.DeleteFunc(linalg.Indices(n), func(i int) bool { return floats.HasNaN(x.RawRowView(i)) })
 	if len(rows) <= p {
-		return nil, nil, questionnaire.Optionf("listwise, %s of %d: too few answered all of the %s; --missing pairwise or "+
-			"fiml uses the others too", wording.Count(len(rows), "participant"), n, wording.Count(p, "item"))
+		return nil, nil, questionnaire.Optionf("listwise, %s of %d: too few answered all of the %s; --missing pairwise "+
+			"or fiml uses the others too", wording.Count(len(rows), "participant"), n, wording.Count(p, "item"))
 	}
 	return linalg.SelectRows(x, rows), linalg.SelectRows(known, rows), nil
 }

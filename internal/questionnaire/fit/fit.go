@@ -82,8 +82,8 @@ func (o *Options) CheckCorrelation() error {
 			"categories: omit --confounds or use --correlation pearson")
 	}
 	if o.Correlation == model.Polychoric && o.Missing == model.FIML {
-		return questionnaire.Optionf("full information is of pearson correlations; polychoric ones use the participants " +
-			"who answered both items: use --missing pairwise or listwise")
+		return questionnaire.Optionf("full information is of pearson correlations; polychoric ones use the " +
+			"participants who answered both items: use --missing pairwise or listwise")
 	}
 	return nil
 }
@@ -104,7 +104,8 @@ func (o *Options) check() error {
 	case o.Method != model.MethodICQF && len(o.Betas) > 0:
 		wrong = fmt.Sprintf("beta %v: only %s has penalties of a given weight", o.Betas, model.MethodICQF)
 	case o.Missing != "" && !slices.Contains(model.MissingMethods(), o.Missing):
-		wrong = fmt.Sprintf("missing answers %q must be one of %s", o.Missing, strings.Join(model.MissingMethods(), ", "))
+		wrong = fmt.Sprintf("missing answers %q must be one of %s", o.Missing,
+			strings.Join(model.MissingMethods(), ", "))
 	case o.Inner != icqf.CoordinateDescent && o.Inner != icqf.FISTA:
 		wrong = fmt.Sprintf("inner algorithm %q", o.Inner)
 	case !valid(o.Ridge):
@@ -137,7 +138,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// complete fills in what is done about missing answers and the candidates, and refuses more factors than there are items or participants.
+// complete fills in what is done about missing answers and the candidates, and refuses more factors than there are
+// items or participants.
 func (o *Options) complete(s *Study) error {
 	if o.Missing == "" {
 		o.Missing = model.Pairwise

@@ -34,17 +34,18 @@ func TestMissingAnswers(t *testing.T) {
 	}{
 		"complete":             {rows: whole, want: model.Pairwise},
 		"by default":           {rows: gaps, want: model.FIML, covariance: true},
-		"with a correlation":   {rows: gaps, correlation: model.Pearson, want: model.Pairwise, doubt: "chi-square counts all"},
+		"with a correlation":   {rows: gaps, correlation: model.Pearson, want: model.Pairwise, doubt: "counts all"},
 		"both":                 {rows: gaps, missing: model.FIML, correlation: model.Pearson, want: model.FIML, covariance: true},
 		"listwise":             {rows: gaps, missing: model.Listwise, want: model.Listwise, doubt: "answered all items"},
 		"polychoric":           {rows: gaps, correlation: model.Polychoric, want: model.Pairwise},
-		"two never together":   {rows: two, want: model.FIML, covariance: true, doubt: "nobody answered 1 pair of items together"},
+		"two never together":   {rows: two, want: model.FIML, covariance: true, doubt: "1 pair of items together"},
 		"few, full by default": {rows: gaps[:9], want: model.Pairwise},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := questionnairetest.Fit(t, c.rows, func(o *fit.Options) {
-				o.Method, o.Factors, o.Betas, o.Missing, o.Correlation = model.MethodFA, []int{2}, nil, c.missing, c.correlation
+				o.Method, o.Factors, o.Betas = model.MethodFA, []int{2}, nil
+				o.Missing, o.Correlation = c.missing, c.correlation
 				o.Columns.Confounds = nil
 			})
 			s := f.Summary
@@ -111,7 +112,8 @@ func TestCovariancesOfLavaan(t *testing.T) {
 			for i, row := range want.Covariance {
 				for j, v := range row {
 					got := float64(f.Summary.Covariance[i][j])
-					if unit := math.Sqrt(want.Covariance[i][i] * want.Covariance[j][j]); !(math.Abs(got-v) <= 1e-4*unit) {
+					unit := math.Sqrt(want.Covariance[i][i] * want.Covariance[j][j])
+					if !(math.Abs(got-v) <= 1e-4*unit) {
 						t.Errorf("%s with %s: %v, lavaan says %v", want.Items[i], want.Items[j], got, v)
 					}
 				}

@@ -56,8 +56,8 @@ type Summary struct {
 	LogLikelihood *float64 `json:"log_likelihood,omitempty"`
 	Graded        *Graded  `json:"item_responses,omitempty"`
 	Decision
-	// MissingMethod is what factor analysis did about missing answers: one of MissingMethods. Covariance, p×p, is that of
-	// the items of FIML (divisor n), null for two that nobody answered together; PairsNeverTogether counts these.
+	// MissingMethod is what factor analysis did about missing answers: one of MissingMethods. Covariance, p×p, is that
+	// of the items of FIML (divisor n), null for two that nobody answered together; PairsNeverTogether counts these.
 	MissingMethod      string                   `json:"missing_method,omitempty"`
 	Covariance         [][]questionnaire.Figure `json:"covariance,omitempty"`
 	PairsNeverTogether *int                     `json:"pairs_never_together,omitempty"`
