@@ -67,7 +67,7 @@ func goodness(ctx context.Context, c *Correlations, implied *mat.SymDense, k, n 
 		sigma.SetSym(i, i, 1)
 	}
 	pairs := p * (p - 1) / 2
-	var objective, alone float64
+	objective, alone := nan, nan
 	switch {
 	case c.Saturated != nil:
 		pairs -= len(c.Unknown)
@@ -76,18 +76,20 @@ func goodness(ctx context.Context, c *Correlations, implied *mat.SymDense, k, n 
 			return g, nil
 		}
 		var err error
-		if objective, alone, err = c.discrepancies(ctx, sigma, k); err != nil || math.IsNaN(objective) {
+		if objective, alone, err = c.discrepancies(ctx, sigma, k); err != nil {
 			return g, err
 		}
 	case c.Smoothed() || len(c.Unknown) > 0 || !own.Factorize(c.R) || !model.Factorize(sigma):
 		return g, nil
 	default:
 		var ratio mat.Dense // Σ⁻¹R
-		if model.SolveTo(&ratio, c.R) != nil {
-			return g, nil
+		if model.SolveTo(&ratio, c.R) == nil {
+			objective = mat.Trace(&ratio) + model.LogDet() - own.LogDet() - float64(p)
+			alone = -own.LogDet()
 		}
-		objective = mat.Trace(&ratio) + model.LogDet() - own.LogDet() - float64(p)
-		alone = -own.LogDet()
+	}
+	if math.IsNaN(objective) {
+		return g, nil
 	}
 	df, participants, factor := float64(g.DF), float64(n), float64(n-1)-float64(2*p+5)/6
 	g.ChiSquare = (factor - 2*float64(k)/3) * objective
