@@ -128,7 +128,7 @@ func TestQuestionnaire(t *testing.T) {
 			t.Errorf("rank --out: %v", err)
 		}
 	}
-	if strings.Count(printed, "\n") != 7 || !strings.Contains(printed, "Cross-validation: error 0.") ||
+	if strings.Count(printed, "\n") != 8 || !strings.Contains(printed, "Cross-validation: error 0.") ||
 		!strings.Contains(printed, ": 3 factors at beta 0.1; ") || !strings.Contains(printed, "lowest\n") {
 		t.Errorf("rank prints\n%s", printed)
 	}

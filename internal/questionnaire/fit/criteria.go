@@ -118,7 +118,7 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 		}
 		a, err = rank.Parallel(ctx, x, rank.ParallelSettings{
 			Components: out.Of == ofComponents, Correlation: kind, Draws: out.Draws,
-			Strict: out.Of == ofFactors && o.Method != model.MethodFA,
+			Strict: out.Of == ofFactors && !model.Standardized(o.Method),
 			Jobs:   rank.Jobs{Seed: o.Seed, Threads: o.Threads},
 		})
 		return err
@@ -251,8 +251,8 @@ func (o *Options) decide(c *Choice, p *Parallel, m *MAP) model.Decision {
 		d.Criteria.CrossValidation = &c.Factors
 	}
 	switch {
-	case o.Method == model.MethodFA && o.MostFactors > 0:
-		d.Followed, d.Because = model.ParallelAnalysis, "factor analysis uses its number unless candidates are given"
+	case model.Standardized(o.Method) && o.MostFactors > 0:
+		d.Followed, d.Because = model.ParallelAnalysis, "this method uses its number unless candidates are given"
 	case o.Fewest:
 		d.Because = "the fewest factors within one standard error were asked for"
 	case o.MostFactors == 0:
