@@ -32,9 +32,9 @@ type Correlations struct {
 	R *mat.SymDense
 	// LeastEigenvalue is the least one before smoothing. Below 1e-8, R was smoothed, and users should be warned.
 	LeastEigenvalue float64
-	// Unknown lists the pairs without a correlation, in ascending order: no participant answered both items, or, but for
-	// FullInformation, one of them does not vary among those who did. Before smoothing, R holds 0 for them in the result
-	// of Correlate, and the correlations that the factors imply in a Model and after Fill.
+	// Unknown lists the pairs without a correlation, in ascending order: no participant answered both items, or, but
+	// for FullInformation, one of them does not vary among those who did. Before smoothing, R holds 0 for them in the
+	// result of Correlate, and the correlations that the factors imply in a Model and after Fill.
 	Unknown [][2]int
 	// Saturated is the distribution of FullInformation, otherwise nil.
 	Saturated *Saturated

@@ -22,8 +22,8 @@ import (
 //
 // Of FullInformation, n·F is twice the difference between the log-likelihood of the answers under the distribution of
 // Saturated and the greatest under k factors, for every extraction: with missing answers, factors of another extraction
-// fit so much worse that the chi-square would reject true ones. n·F₀ is that for uncorrelated items. Both df are less by
-// the pairs of items that nobody answered together.
+// fit so much worse that the chi-square would reject true ones. n·F₀ is that for uncorrelated items. Both df are less
+// by the pairs of items that nobody answered together.
 //
 // Undefined figures are NaN: all but RMSR and DF if R was smoothed, so that its determinant is arbitrary, or if pairs
 // of items have no correlation, but for FullInformation; all that need df > 0 otherwise. RMSR is NaN if no
@@ -53,7 +53,9 @@ const rmseaLevel = 0.9
 
 // goodness returns the fit of k factors that imply these correlations. If quick, that of FullInformation lacks what
 // needs the likelihood of the factors.
-func goodness(ctx context.Context, c *Correlations, implied *mat.SymDense, k, n int, quick bool) (GoodnessOfFit, error) {
+func goodness(
+	ctx context.Context, c *Correlations, implied *mat.SymDense, k, n int, quick bool,
+) (GoodnessOfFit, error) {
 	p := implied.SymmetricDim()
 	nan := math.NaN()
 	g := GoodnessOfFit{
@@ -123,14 +125,16 @@ func (c *Correlations) participants() (n int) {
 }
 
 const (
-	// maxFactorEM and factorTolerance end the search for factors of greatest likelihood: the last round adds less to it.
+	// maxFactorEM and factorTolerance end the search for factors of greatest likelihood: the last round adds less to
+	// it.
 	maxFactorEM     = 1000
 	factorTolerance = 1e-6
 )
 
-// discrepancies returns F and F₀ of FullInformation for k factors. A round of EM expects the covariances of all answers,
-// and maximizes the likelihood of their factors: D. B. Rubin and D. T. Thayer, "EM algorithms for ML factor analysis",
-// 1982. It begins with these correlations, which the factors imply. Both are NaN if the rounds do not settle.
+// discrepancies returns F and F₀ of FullInformation for k factors. A round of EM expects the covariances of all
+// answers, and maximizes the likelihood of their factors: D. B. Rubin and D. T. Thayer, "EM algorithms for ML factor
+// analysis", 1982. It begins with these correlations, which the factors imply. Both are NaN if the rounds do not
+// settle.
 func (c *Correlations) discrepancies(ctx context.Context, implied *mat.SymDense,
 	k int,
 ) (objective, alone float64, err error) {

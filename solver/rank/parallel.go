@@ -45,8 +45,8 @@ const axisRounds = 50
 type ParallelAnalysis struct {
 	// Suggested is the number of leading eigenvalues that exceed their reference.
 	Suggested int
-	// Eigenvalues are those of the data and Reference the percentiles of the random ones, each descending, p. If Strict,
-	// they belong to the diagonal with fewer of them, the communalities if both have as many.
+	// Eigenvalues are those of the data and Reference the percentiles of the random ones, each descending, p. If
+	// Strict, they belong to the diagonal with fewer of them, the communalities if both have as many.
 	Eigenvalues, Reference []float64
 	// Correlations are those of the data; nil for Components.
 	Correlations *factoranalysis.Correlations
@@ -63,16 +63,17 @@ type ParallelAnalysis struct {
 // factors that suggest no more than themselves, see Fill; 0 in their place would be more factors.
 //
 // Draw d uses the generator of Seed and d, so that the outcome does not depend on the number of threads. When ctx ends,
-// its cause is returned. Errors are those of Correlate; a negative number of draws, and polychoric Components or Strict,
-// wrap solver.ErrSettings. The cost is that of Correlate and a one-factor solution for each draw, with Components n·p·min(n,
-// p) + min(n, p)³.
+// its cause is returned. Errors are those of Correlate; a negative number of draws, and polychoric Components or
+// Strict, wrap solver.ErrSettings. The cost is that of Correlate and a one-factor solution for each draw, with
+// Components n·p·min(n, p) + min(n, p)³.
 func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelAnalysis, error) {
 	s.Correlation, s.Draws = cmp.Or(s.Correlation, factoranalysis.Pearson), cmp.Or(s.Draws, DefaultDraws)
 	switch {
 	case s.Draws < 0:
 		return nil, fmt.Errorf("%w: %d draws", solver.ErrSettings, s.Draws)
 	case (s.Components || s.Strict) && s.Correlation != factoranalysis.Pearson:
-		return nil, fmt.Errorf("%w: components, or factors by Strict, of %s correlations", solver.ErrSettings, s.Correlation)
+		return nil, fmt.Errorf("%w: components, or factors by Strict, of %s correlations", solver.ErrSettings,
+			s.Correlation)
 	}
 	observed, correlations, err := s.eigenvalues(ctx, x, s.Correlation, s.Threads)
 	if err != nil {

@@ -142,8 +142,8 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 //   - with given numbers of factors, but without a given β, all of them at the best β.
 func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) { return o.choose(ctx, s, 0) }
 
-// choose is Choose. If also is not 0, that number of factors is tried too, when the search has ended, with the β next to
-// the best until they are no better.
+// choose is Choose. If also is not 0, that number of factors is tried too, when the search has ended, with the β next
+// to the best until they are no better.
 func (o *Options) choose(ctx context.Context, s *Study, also int) (*Choice, error) {
 	data := s.Data(s.Order)
 	all := &rank.Choice{}

@@ -258,11 +258,15 @@ func TestFactorAnalysisWarns(t *testing.T) {
 	}{
 		"few correlations": {file, questionnairetest.Items - 1, "", "degrees of freedom"},
 		"a Heywood case":   {file, questionnairetest.Factors + 1, "", "Heywood"},
-		"few participants": {questionnairetest.File(t, "few.csv", questionnairetest.CSV(rows[:8])), 1, "", "no inverse"},
-		"tuned scores":     {unrelated(15, 0), 1, "", "15 participants are few for 9 items"},
-		"unreliable":       {unrelated(300, 0), 2, "", "more than half of their variance is error"},
-		"missing answers":  {unrelated(150, 0.1), 1, model.Pairwise, "chi-square counts all 150 participants as complete"},
-		"no factors":       {unrelated(200, 0), 0, "", "parallel analysis suggests 0 factors"},
+		"few participants": {
+			questionnairetest.File(t, "few.csv", questionnairetest.CSV(rows[:8])), 1, "", "no inverse",
+		},
+		"tuned scores": {unrelated(15, 0), 1, "", "15 participants are few for 9 items"},
+		"unreliable":   {unrelated(300, 0), 2, "", "more than half of their variance is error"},
+		"missing answers": {
+			unrelated(150, 0.1), 1, model.Pairwise, "chi-square counts all 150 participants as complete",
+		},
+		"no factors": {unrelated(200, 0), 0, "", "parallel analysis suggests 0 factors"},
 	} {
 		o := questionnairetest.Options(c.file)
 		o.Method, o.Betas, o.Factors, o.Missing = model.MethodFA, nil, []int{c.factors}, c.missing

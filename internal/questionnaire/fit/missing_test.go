@@ -32,10 +32,12 @@ func TestMissingAnswers(t *testing.T) {
 		want, doubt          string
 		covariance           bool
 	}{
-		"complete":             {rows: whole, want: model.Pairwise},
-		"by default":           {rows: gaps, want: model.FIML, covariance: true},
-		"with a correlation":   {rows: gaps, correlation: model.Pearson, want: model.Pairwise, doubt: "counts all"},
-		"both":                 {rows: gaps, missing: model.FIML, correlation: model.Pearson, want: model.FIML, covariance: true},
+		"complete":           {rows: whole, want: model.Pairwise},
+		"by default":         {rows: gaps, want: model.FIML, covariance: true},
+		"with a correlation": {rows: gaps, correlation: model.Pearson, want: model.Pairwise, doubt: "counts all"},
+		"both": {
+			rows: gaps, missing: model.FIML, correlation: model.Pearson, want: model.FIML, covariance: true,
+		},
 		"listwise":             {rows: gaps, missing: model.Listwise, want: model.Listwise, doubt: "answered all items"},
 		"polychoric":           {rows: gaps, correlation: model.Polychoric, want: model.Pairwise},
 		"two never together":   {rows: two, want: model.FIML, covariance: true, doubt: "1 pair of items together"},
