@@ -28,7 +28,7 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	tried, bar := cli.NewProgress(d, "cross-validation"),
 		&iterations{Progress: cli.NewProgress(d, "updates"), max: c.MaxIter}
 	o := c.Options
-	o.Tried, o.Version = tried.Set, version
+	o.Tried, o.Version, o.Warn = tried.Set, version, d.Log.Warn
 	report, err := factorize.Run(ctx, o, bar)
 	tried.Finish()
 	bar.Finish()
@@ -99,7 +99,7 @@ func (c *rankCmd) Run(ctx context.Context, d *cli.Deps) error {
 	bar := cli.NewProgress(d, "runs")
 	o := c.RankOptions
 	slices.Sort(o.Ranks)
-	o.Ranks, o.Progress, o.Version = slices.Compact(o.Ranks), bar.Set, version
+	o.Ranks, o.Progress, o.Version, o.Warn = slices.Compact(o.Ranks), bar.Set, version, d.Log.Warn
 	report, err := factorize.Rank(ctx, o)
 	bar.Finish()
 	if err != nil {

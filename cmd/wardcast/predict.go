@@ -221,6 +221,7 @@ func (c *predictCmd) file(ctx context.Context, d *cli.Deps, set *scoring.Set, co
 	if c.Input == "" {
 		return score(ctx, d, set, b)
 	}
+	columns.Warn = d.Log.Warn
 	in, err := notes.Open(c.Input, columns, set.Aux()...)
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ func (c *codes) Decode(ctx *kong.DecodeContext) error {
 func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
 	c := answers.Columns{
 		Items: a.Items, ID: a.ID, Missing: a.MissingCode, Groups: a.Group, FromLow: a.FromLow,
-		OmitIncomplete: a.OmitIncomplete, Reversed: a.Reverse,
+		OmitIncomplete: a.OmitIncomplete, Reversed: a.Reverse, Warn: d.Log.Warn,
 	}
 	var err error
 	if c.Confounds, err = questionnaire.ParseConfounds(a.Confounds); err != nil {

@@ -27,7 +27,7 @@ type questionnaireCFACmd struct {
 func (c *questionnaireCFACmd) Run(ctx context.Context, d *cli.Deps) error {
 	r, err := cfa.Run(ctx, cfa.Options{
 		Input: c.Input, Model: c.Model, Estimator: c.Estimator, Ordered: c.Ordered, Group: c.Group,
-		Invariance: c.Invariance, Missing: c.MissingCode, Threads: c.Threads,
+		Invariance: c.Invariance, Missing: c.MissingCode, Threads: c.Threads, Warn: d.Log.Warn,
 	})
 	if err != nil {
 		return err

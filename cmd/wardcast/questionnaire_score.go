@@ -51,6 +51,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	}
 	scores, err := fit.Score(m, c.Input, fit.Scoring{
 		ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Judge: n != nil, Table: c.table(),
+		Warn: d.Log.Warn,
 	})
 	if err != nil {
 		return err

@@ -65,6 +65,8 @@ type Options struct {
 	L1Scores    *float64    `json:"l1_scores,omitempty" name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: from the scale of the matrix)." placeholder:"WEIGHT"`
 	Supervised  `json:"-" group:"smf-w and smf-h"`
 	Version     string `json:"-" kong:"-"` // of the program, for the report
+	// Warn is that of table.Options, for the input.
+	Warn func(message string, facts ...any) `json:"-" kong:"-"`
 }
 
 // Report is the outcome of a run, the content of result.json.
@@ -335,7 +337,7 @@ func (o *Options) checkSigns(s *solver.Settings) error {
 
 // read reads a matrix of documents in the orientation of the input.
 func (o *Options) read(path string) (mat.Matrix, error) {
-	x, err := matrixio.Read(path)
+	x, err := matrixio.Options{Warn: o.Warn}.Read(path)
 	if err == nil && o.Orientation == TermsByDocuments {
 		x = matrixio.Transposed(x)
 	}

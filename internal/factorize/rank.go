@@ -71,8 +71,9 @@ type RankOptions struct {
 	Draws       int                 `json:"draws,omitempty" help:"Random data sets for parallel." default:"${draws}"`
 	Threads     int                 `json:"-" help:"Threads, at most 1024 (0: one for each processor)." default:"0"`
 	// Progress, when not nil, is called with the number of runs that are done, one call at a time.
-	Progress func(done, total int) `json:"-" kong:"-"`
-	Version  string                `json:"-" kong:"-"` // of the program, for the report
+	Progress func(done, total int)              `json:"-" kong:"-"`
+	Warn     func(message string, facts ...any) `json:"-" kong:"-"` // that of table.Options
+	Version  string                             `json:"-" kong:"-"` // of the program, for the report
 }
 
 // RankReport is the outcome of Rank.
@@ -136,11 +137,7 @@ func Rank(ctx context.Context, o RankOptions) (*RankReport, error) {
 		return nil, err
 	}
 	begin := time.Now()
-	read := matrixio.Read
-	if o.Method == FactorAnalysis {
-		read = matrixio.ReadAnswers
-	}
-	x, err := read(o.Input)
+	x, err := matrixio.Options{Gaps: o.Method == FactorAnalysis, Warn: o.Warn}.Read(o.Input)
 	if err != nil {
 		return nil, err
 	}

@@ -74,6 +74,13 @@ func (t *Table) settleClasses(columns *Columns) error {
 	if len(t.Classes) < 2 {
 		return ErrOneClass
 	}
+	folded := map[string]bool{}
+	for _, name := range t.Classes {
+		if folded[strings.ToLower(name)] {
+			return fmt.Errorf("%w: give all the same spelling", ErrLabelCase)
+		}
+		folded[strings.ToLower(name)] = true
+	}
 	var err error
 	if t.Admission, err = columns.admission(t.Classes); err != nil {
 		return err

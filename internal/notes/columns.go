@@ -35,6 +35,8 @@ type Columns struct {
 	Classes []string `json:"classes,omitempty"`
 	// Admission are the Classes that count as admitted; if empty, all except the reference.
 	Admission []string `json:"admission,omitempty"`
+	// Warn is that of table.Options.
+	Warn func(message string, facts ...any) `json:"-"`
 }
 
 // Aux is an auxiliary column: Column in the file, Name in the note.
@@ -144,6 +146,7 @@ func (f *Flags) Columns() (Columns, error) {
 
 // Read returns the labelled notes of the files, and warns of rows without text and of more than two outcomes.
 func (f *Flags) Read(log *slog.Logger, columns Columns, files []string) (*Table, error) {
+	columns.Warn = log.Warn
 	read, err := Read(files, columns)
 	if err != nil {
 		return nil, err

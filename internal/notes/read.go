@@ -40,6 +40,8 @@ var (
 	ErrNotNumber = wording.ErrNotNumber
 	ErrNotTime   = errors.New("not a time: write it as 2006-01-02 or as in RFC 3339")
 	ErrOneClass  = errors.New("only one class among the labels")
+	// ErrLabelCase is returned for labels that would count as different outcomes.
+	ErrLabelCase = errors.New("some labels differ in capitals alone")
 	ErrNotClass  = errors.New("the label is not one of the classes")
 	// ErrManyClasses is returned for a column that probably does not hold outcomes.
 	ErrManyClasses = fmt.Errorf("more than %d different labels: name the classes, or another column", maxClasses)
@@ -69,7 +71,7 @@ func Read(paths []string, columns Columns) (*Table, error) {
 		return nil, whole(ErrLabelAsFeature)
 	}
 	for _, path := range paths {
-		in, err := table.Open(path, table.Options{})
+		in, err := table.Open(path, table.Options{Warn: columns.Warn})
 		if err != nil {
 			return nil, err
 		}
@@ -79,6 +81,11 @@ func Read(paths []string, columns Columns) (*Table, error) {
 			return nil, err
 		}
 		t.Ends = append(t.Ends, len(t.Rows))
+	}
+	for label := range t.Labels {
+		if columns.Classes == nil && label != named.Positive && strings.EqualFold(label, named.Positive) {
+			return nil, whole(fmt.Errorf("%w from %q: give all the same spelling", ErrLabelCase, named.Positive))
+		}
 	}
 	if columns.Classes != nil {
 		if err := t.settleClasses(&columns); err != nil {

@@ -28,7 +28,7 @@ type field struct{ name, column string }
 // has no auxiliary column is read from the column with its name, or else from one that differs only in case. More are
 // names of msg.Note.Fields to read; other names in it are ignored. Errors are *table.Error.
 func Open(path string, columns Columns, more ...string) (*Reader, error) {
-	in, err := table.Open(path, table.Options{})
+	in, err := table.Open(path, table.Options{Warn: columns.Warn})
 	if err != nil {
 		return nil, err
 	}

@@ -68,6 +68,12 @@ func openParquet(f *os.File) (rows *parquetRows, err error) {
 		file: file, groups: file.RowGroups(), pages: pages{file: f, size: info.Size()},
 		most: max(maxPages, info.Size()),
 	}
+	var leafTypes []format.LogicalTypeValue // also those that the library does not know
+	for _, e := range file.Metadata().Schema {
+		if e.Type.Valid {
+			leafTypes = append(leafTypes, e.LogicalType.Value)
+		}
+	}
 	for i, path := range file.Schema().Columns() {
 		leaf, _ := file.Schema().Lookup(path...)
 		name := strings.Join(path, ".")
@@ -77,7 +83,7 @@ func openParquet(f *os.File) (rows *parquetRows, err error) {
 			}
 		} else {
 			rows.leaves = append(rows.leaves, parquetLeaf{
-				index: i, cell: len(rows.header), levels: leaf.MaxDefinitionLevel, spell: speller(leaf.Node.Type()),
+				index: i, cell: len(rows.header), levels: leaf.MaxDefinitionLevel, spell: speller(leaf.Node.Type(), leafTypes[i]),
 			})
 		}
 		rows.header = append(rows.header, name)
@@ -226,6 +232,8 @@ func (p *parquetRows) next() (row Row, err error) {
 		cell := ""
 		if isText := v.Kind() == parquet.ByteArray; isText && len(v.ByteArray()) > maxRow-size {
 			bad, reason, size = l.cell, ErrTooLong, maxRow
+		} else if !v.IsNull() && l.spell == nil {
+			return Row{}, &Error{Column: p.header[l.cell], Err: ErrType}
 		} else if !v.IsNull() {
 			cell = l.spell(v)
 			size += len(cell)
@@ -241,8 +249,12 @@ func (p *parquetRows) next() (row Row, err error) {
 	return Row{p.number, p.cells}, nil
 }
 
-// speller returns how values of a type are spelled.
-func speller(t parquet.Type) func(parquet.Value) string {
+// speller returns how values of a type are spelled, nil for an unknown type. Of stored, only what the library does not
+// know counts.
+func speller(t parquet.Type, stored format.LogicalTypeValue) func(parquet.Value) string {
+	if _, ok := stored.(*format.Float16Type); ok {
+		return func(v parquet.Value) string { return number(half(v.ByteArray()), 32) }
+	}
 	var logical format.LogicalTypeValue
 	if l := t.LogicalType(); l != nil {
 		logical = l.Value
@@ -266,6 +278,25 @@ func speller(t parquet.Type) func(parquet.Value) string {
 		return func(v parquet.Value) string {
 			return instant(v.Int64()/perSecond, v.Int64()%perSecond*int64(unit), layout)
 		}
+	case *format.TimeType:
+		unit := time.Nanosecond
+		switch l.Unit.Value.(type) {
+		case *format.MilliSeconds:
+			unit = time.Millisecond
+		case *format.MicroSeconds:
+			unit = time.Microsecond
+		}
+		return func(v parquet.Value) string {
+			count := v.Int64()
+			if t.Kind() == parquet.Int32 {
+				count = int64(v.Int32())
+			}
+			return instant(0, count*int64(unit), "15:04:05.999999999")
+		}
+	case *format.UUIDType:
+		return func(v parquet.Value) string { return hex.EncodeToString(v.ByteArray()) }
+	case *format.BsonType, *format.GeometryType, *format.GeographyType:
+		return nil
 	case *format.DecimalType:
 		return func(v parquet.Value) string { return decimal(v, int(l.Scale)) }
 	case *format.IntType:
@@ -288,10 +319,26 @@ func speller(t parquet.Type) func(parquet.Value) string {
 		return func(v parquet.Value) string { return number(float64(v.Float()), 32) }
 	case parquet.Double:
 		return func(v parquet.Value) string { return number(v.Double(), 64) }
-	case parquet.FixedLenByteArray:
-		return func(v parquet.Value) string { return hex.EncodeToString(v.ByteArray()) }
+	case parquet.FixedLenByteArray: // of any meaning, such as an interval
+		return nil
 	}
 	return parquet.Value.String
+}
+
+// half returns a floating-point number of 16 bits: a sign, 5 bits of exponent and 10 of fraction.
+func half(b []byte) float64 {
+	bits := int(binary.LittleEndian.Uint16(b))
+	exponent, fraction, sign := bits>>10&31, bits&1023, float64(1-bits>>15*2)
+	switch exponent {
+	case 0:
+		return sign * math.Ldexp(float64(fraction), -24)
+	case 31:
+		if fraction > 0 {
+			return math.NaN()
+		}
+		return sign * math.Inf(1)
+	}
+	return sign * math.Ldexp(float64(1024+fraction), exponent-25)
 }
 
 const secondsOfDay = 24 * 60 * 60

@@ -29,6 +29,9 @@ type Options struct {
 	Ahead bool
 	// Hash, if not nil, has received every stored byte of the file when Next returns io.EOF.
 	Hash hash.Hash
+	// Warn, if not nil, receives what was left out or changed, before Next returns io.EOF: a message for a log, and
+	// names and values as in slog.Logger.Warn.
+	Warn func(message string, facts ...any)
 }
 
 // Row is one row of a table.
@@ -86,6 +89,7 @@ var (
 	ErrExpands = fmt.Errorf("it decompresses to more than %d MiB and %d times its size: decompress it first if you "+
 		"trust it", freeRatio>>20, maxRatio)
 	ErrTooLong = fmt.Errorf("a row of more than %d MiB", maxRow>>20)
+	ErrType    = errors.New("Parquet values of a type that is not read, such as raw bytes or intervals")
 	ErrParquet = errors.New("not a readable Parquet file: damaged, encrypted or compressed in an unknown way")
 )
 
@@ -103,6 +107,8 @@ type Reader struct {
 	ahead   []Row // read by Open, not yet returned
 	behind  error // the error after them, if not nil
 	any     bool  // a row was read, or found bad
+	warn    func(message string, facts ...any)
+	told    [3]event // by kind
 	raw     io.Reader
 	closers []func() error
 }
@@ -218,6 +224,7 @@ func New(in io.Reader, name string, o Options) (*Reader, error) {
 }
 
 func (r *Reader) openText(o Options) error {
+	r.warn = o.Warn
 	plain, err := Decompress(r.raw, r.File)
 	if err != nil {
 		return err
@@ -357,6 +364,7 @@ func (r *Reader) Next() (Row, error) {
 	case !errors.Is(err, io.EOF):
 		r.any = true
 	case r.any:
+		r.tell()
 		return Row{}, io.EOF
 	default:
 		err = ErrNoRows

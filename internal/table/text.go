@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -165,24 +166,48 @@ func (in *input) invalid(cells []string) int {
 // separated is rows of separated values, the header first.
 type separated struct {
 	in     *input
-	csv    *csv.Reader
+	table  *Reader
+	csv    *csv.Reader // nil for tabs
+	comma  rune
+	line   int // of the file, that was read last; with csv, the number of lines before its first
 	header []string
+	again  []string // lines that are read once more
+	looked bool     // for the headers of Qualtrics
+	ahead  []result
+}
+
+type result struct {
+	Row
+	err error
 }
 
 // readSeparated returns a reader of rows with this separator, 0 for the one that the header shows.
 func readSeparated(comma rune) func(*input, *Reader) (rowReader, error) {
-	return func(in *input, _ *Reader) (rowReader, error) {
+	return func(in *input, r *Reader) (rowReader, error) {
 		head, _ := in.Peek(readBuffer)
-		line, _, ends := bytes.Cut(head, []byte{'\n'})
+		line, rest, ends := bytes.Cut(head, []byte{'\n'})
 		if !ends && bytes.IndexByte(bytes.TrimSuffix(line, []byte{'\r'}), '\r') >= 0 {
 			return nil, &Error{Line: 1, Err: ErrLineEnds}
 		}
-		s := &separated{in: in, csv: csv.NewReader(in.Reader)}
-		s.csv.ReuseRecord, s.csv.Comma = true, cmp.Or(comma, separator(head))
-		in.separator = byte(s.csv.Comma)
+		s := &separated{in: in, table: r}
+		if given := excelLine.FindSubmatch(line); ends && given != nil {
+			s.comma, _ = utf8.DecodeRune(given[1])
+			head, s.line = rest, 1
+			if _, err := in.Discard(len(line) + 1); err != nil {
+				return nil, err
+			}
+		}
+		if s.comma = cmp.Or(s.comma, comma, separator(head)); s.comma != '\t' {
+			s.csv = csv.NewReader(in.Reader)
+			s.csv.ReuseRecord, s.csv.Comma, s.csv.FieldsPerRecord = true, s.comma, -1
+		}
+		in.separator = byte(s.comma)
 		return s, nil
 	}
 }
+
+// excelLine is the line before the header that tells Excel the separator.
+var excelLine = regexp.MustCompile(`^(?i:"?sep=)([^"\pL\pN\r\n]|\t)"?[,;\t]*\r?$`)
 
 // separator returns the most frequent of comma, tab and semicolon outside quotes in the first line that is not blank;
 // the first of those that are equally frequent, so a comma by default.
@@ -204,36 +229,85 @@ func separator(head []byte) rune {
 	return rune(candidates[slices.Index(count[:], slices.Max(count[:]))])
 }
 
+// next returns the next row that is no further header: Qualtrics has two, the second of which it fills with JSON.
 func (s *separated) next() (Row, error) {
-	s.in.left, s.in.cells = maxRow, maxColumns
-	cells, err := s.csv.Read()
-	if p, ok := errors.AsType[*csv.ParseError](err); ok {
-		err = p.Err
-		switch {
-		case errors.Is(err, csv.ErrFieldCount):
-			err = fmt.Errorf("%w: %d; the header has %d", ErrCells, len(cells), len(s.header))
-		case errors.Is(err, csv.ErrBareQuote):
-			err = ErrQuote
-		case errors.Is(err, csv.ErrQuote):
-			err = ErrOpenQuote
+	if s.header != nil && !s.looked {
+		for s.looked = true; len(s.ahead) < 2; {
+			row, err := s.row()
+			row.Cells = slices.Clone(row.Cells)
+			s.ahead = append(s.ahead, result{row, err})
 		}
-		return Row{}, &Error{Line: p.StartLine, Err: err}
+		if second := s.ahead[1]; second.err == nil && !slices.ContainsFunc(second.Cells,
+			func(cell string) bool { return cell != "" && !strings.HasPrefix(cell, `{"ImportId":`) }) {
+			s.table.count(headersLeftOut, s.ahead[0].Line)
+			s.ahead = nil
+		}
+	}
+	if len(s.ahead) > 0 {
+		first := s.ahead[0]
+		s.ahead = s.ahead[1:]
+		return first.Row, first.err
+	}
+	return s.row()
+}
+
+// row returns the next row that has a cell.
+func (s *separated) row() (Row, error) {
+	s.in.left, s.in.cells = maxRow, maxColumns
+	cells, line, err := s.read()
+	for err == nil && isBlank(cells) {
+		s.table.count(blankLeftOut, line)
+		s.in.left, s.in.cells = maxRow, maxColumns
+		cells, line, err = s.read()
 	}
 	if err != nil {
+		if line > 0 {
+			err = &Error{Line: line, Err: err}
+		}
 		return Row{}, err
 	}
 	if len(cells) > maxColumns {
 		return Row{}, ErrManyColumns
 	}
-	if s.header == nil {
+	switch {
+	case s.header == nil:
 		s.header = append([]string{}, cells...)
+	case len(cells) != len(s.header):
+		return Row{}, &Error{Line: line, Err: fmt.Errorf("%w: %d; the header has %d", ErrCells, len(cells), len(s.header))}
+	case s.comma == ';':
+		for i, cell := range cells {
+			if strings.IndexByte(cell, ',') >= 0 && decimalComma.MatchString(cell) && !thousands.MatchString(cell) {
+				cells[i] = strings.Replace(cell, ",", ".", 1)
+				s.table.count(commasRead, line)
+			}
+		}
 	}
-	line, _ := s.csv.FieldPos(0)
 	if i := s.in.invalid(cells); i >= 0 {
 		return Row{},
 			&Error{Line: line, Column: strings.ToValidUTF8(strings.TrimSpace(s.header[i]), "\ufffd"), Err: ErrEncoding}
 	}
 	return Row{line, cells}, nil
+}
+
+// read returns the next cells, and the line where they or what is wrong with them begin; 0 for a fault of the file.
+func (s *separated) read() (cells []string, line int, err error) {
+	if s.csv == nil {
+		return s.tabs()
+	}
+	cells, err = s.csv.Read()
+	if p, ok := errors.AsType[*csv.ParseError](err); ok {
+		line, err = p.StartLine+s.line, p.Err
+		switch {
+		case errors.Is(err, csv.ErrBareQuote):
+			err = ErrQuote
+		case errors.Is(err, csv.ErrQuote):
+			err = ErrOpenQuote
+		}
+	} else if err == nil {
+		line, _ = s.csv.FieldPos(0)
+		line += s.line
+	}
+	return cells, line, err
 }
 
 type objects struct {

@@ -51,7 +51,7 @@ func ReadCodebook(path string, missing []string) (*Codebook, error) {
 			return b, err
 		}
 	}
-	src, err := open(path)
+	src, err := open(path, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,8 @@ type Columns struct {
 	Reversed []string
 	// Codebook describes items by their names. Descriptions of columns that are not items are ignored.
 	Codebook []questionnaire.Item
+	// Warn is that of table.Options.
+	Warn func(message string, facts ...any)
 }
 
 // OnlyExclude reports whether all patterns of items exclude. True without patterns.

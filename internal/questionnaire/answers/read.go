@@ -40,7 +40,7 @@ func Read(path string, columns *Columns) (*Table, error) {
 // ReadItems is Read for the items of a model: all of them are required; the columns' patterns, codebook and range are
 // ignored. Items that do not vary are kept.
 func ReadItems(path string, columns *Columns, items []questionnaire.Item) (*Table, error) {
-	src, err := open(path)
+	src, err := open(path, columns.Warn)
 	if err != nil {
 		return nil, err
 	}
@@ -298,9 +298,9 @@ type source struct {
 	hash hash.Hash
 }
 
-func open(path string) (s *source, err error) {
+func open(path string, warn func(message string, facts ...any)) (s *source, err error) {
 	s = &source{hash: sha256.New()}
-	s.Reader, err = table.Open(path, table.Options{Hash: s.hash, Ahead: true})
+	s.Reader, err = table.Open(path, table.Options{Hash: s.hash, Ahead: true, Warn: warn})
 	return s, err
 }
 
@@ -338,10 +338,11 @@ func clean(cell string) string { return strings.Clone(strings.TrimSpace(cell)) }
 
 // SheetColumns says which columns of a table about participants are read.
 type SheetColumns struct {
-	ID      string   // as in Columns
-	Numbers []string // such as an age or scores
-	Levels  []string // such as a sex
-	Missing []string // further codes of missing entries
+	ID      string                             // as in Columns
+	Numbers []string                           // such as an age or scores
+	Levels  []string                           // such as a sex
+	Missing []string                           // further codes of missing entries
+	Warn    func(message string, facts ...any) // that of table.Options
 }
 
 // Sheet is a table with one row for each participant.
@@ -362,7 +363,7 @@ type SheetRow struct {
 // ReadSheet reads a table about participants. The error is a *table.Error: those of package table, a missing column, a
 // cell that is not a finite number, an id that is missing or comes twice.
 func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
-	src, err := open(path)
+	src, err := open(path, c.Warn)
 	if err != nil {
 		return nil, err
 	}

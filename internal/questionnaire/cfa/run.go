@@ -38,6 +38,8 @@ type Options struct {
 	Invariance string
 	// Missing are further codes of missing answers.
 	Missing []string
+	// Warn is that of table.Options.
+	Warn func(message string, facts ...any)
 	// Threads is the number of threads; 0 means one for each processor.
 	Threads int
 }
@@ -155,7 +157,7 @@ func (o *Options) choose(f *frame) (names []string, err error) {
 // read returns the groups in the order in which they appear, and their answers, n×p. Rows without a group are left out, and
 // with ML and WLSMV those with a missing answer too.
 func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Dense, err error) {
-	columns := answers.SheetColumns{Numbers: f.items, Missing: o.Missing}
+	columns := answers.SheetColumns{Numbers: f.items, Missing: o.Missing, Warn: o.Warn}
 	if o.Group != "" {
 		columns.Levels = []string{o.Group}
 	}

@@ -39,6 +39,8 @@ type Scoring struct {
 	Missing []string
 	// OmitIncomplete leaves out participants who lack a confound; otherwise they are an error.
 	OmitIncomplete bool
+	// Warn is that of table.Options.
+	Warn func(message string, facts ...any)
 	// Judge computes all standard errors for Scored.Vague. Otherwise, unless the table has them, the scores of
 	// participants who answered half of every factor count as measurements without computing.
 	Judge bool
@@ -63,7 +65,8 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	if o.Sums && m.Summary.Sums == nil {
 		return nil, questionnaire.Optionf("--sums requires a model that was fitted with --sums: it has the errors")
 	}
-	t, err := Answers(m, path, answers.Columns{ID: o.ID, Missing: o.Missing, OmitIncomplete: o.OmitIncomplete})
+	t, err := Answers(m, path,
+		answers.Columns{ID: o.ID, Missing: o.Missing, OmitIncomplete: o.OmitIncomplete, Warn: o.Warn})
 	if err != nil {
 		return nil, err
 	}

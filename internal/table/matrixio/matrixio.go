@@ -7,7 +7,9 @@ import (
 	"io"
 	"math"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -65,13 +67,19 @@ func Formats() string { return "MatrixMarket (.mtx), NumPy (.npy), " + table.For
 //
 // Errors are *Error with the path. They wrap ErrFormat for a malformed file, ErrUnsupported for a name, a kind of
 // matrix or a kind of number that is not read, and linalg.ErrNonFinite for NaN and infinities.
-func Read(path string) (mat.Matrix, error) { return read(path, cells{}) }
+func Read(path string) (mat.Matrix, error) { return Options{}.Read(path) }
 
-// ReadAnswers is Read, but in a table an empty field, NA, NaN or a single dot is a missing answer, NaN.
-func ReadAnswers(path string) (mat.Matrix, error) { return read(path, cells{gaps: true}) }
+// Options changes how a table is read.
+type Options struct {
+	// Gaps makes an empty field, NA, NaN or a single dot a missing answer, NaN.
+	Gaps bool
+	// Warn is that of table.Options.
+	Warn func(message string, facts ...any)
+}
 
-func read(path string, c cells) (x mat.Matrix, err error) {
-	if x, err = c.openAny(path); err == nil {
+// Read is the function Read with these options.
+func (o Options) Read(path string) (x mat.Matrix, err error) {
+	if x, err = o.openAny(path); err == nil {
 		return x, nil
 	}
 	if at, ok := errors.AsType[*Error](err); ok {
@@ -81,14 +89,14 @@ func read(path string, c cells) (x mat.Matrix, err error) {
 	return nil, &Error{Path: path, Err: err}
 }
 
-func (c cells) openAny(path string) (mat.Matrix, error) {
+func (o Options) openAny(path string) (mat.Matrix, error) {
 	if table.IsName(path) {
-		rows, err := table.Open(path, c.options())
+		rows, err := table.Open(path, o.table())
 		if err != nil {
 			return nil, tableError(err)
 		}
 		defer rows.Close() //nolint:errcheck // nothing was written
-		return c.read(rows)
+		return o.read(rows)
 	}
 	ext, _ := table.Extensions(path)
 	decode, ok := map[string]func(io.Reader) (mat.Matrix, error){".mtx": ReadMTX, ".npy": readNPY}[ext]
@@ -117,47 +125,63 @@ func Transposed(x mat.Matrix) mat.Matrix {
 	return mat.DenseCopyOf(x.T())
 }
 
-// cells reads a matrix from a table, a row per line. A first line with a field that is neither empty nor a number is a
-// header and is left out. Blank lines, spaces around numbers and a byte order mark are ignored.
-//
-// Rows of unequal width, an empty field, a field that is not a number and a file without rows give an *Error that wraps
-// ErrFormat; NaN, infinities and numbers beyond float64 give linalg.ErrNonFinite.
-type cells struct {
-	gaps bool // fields may be missing
+func (o Options) table() table.Options { return table.Options{IsHeader: o.isHeader, Warn: o.Warn} }
+
+func (o Options) missing(field string) bool {
+	return field == "" || o.Gaps && (field == "." || strings.EqualFold(field, "NA") || strings.EqualFold(field, "NaN"))
 }
 
-func (c cells) options() table.Options { return table.Options{IsHeader: c.isHeader} }
-
-func (c cells) missing(field string) bool {
-	return field == "" || c.gaps && (field == "." || strings.EqualFold(field, "NA") || strings.EqualFold(field, "NaN"))
-}
-
-// isHeader reports whether a field is neither missing nor a number.
-func (c cells) isHeader(fields []string) bool {
-	return slices.ContainsFunc(fields, func(field string) bool {
+// isHeader reports whether a field is neither missing nor a number, or the fields are the header that pandas gives to
+// columns without names: nothing for the index, then 0, 1, 2.
+func (o Options) isHeader(fields []string) bool {
+	counts := len(fields) > 1 && fields[0] == ""
+	for i, field := range fields[1:] {
+		counts = counts && field == strconv.Itoa(i)
+	}
+	return counts || slices.ContainsFunc(fields, func(field string) bool {
 		field = strings.TrimSpace(field)
 		_, err := wording.Number(field)
-		return !c.missing(field) && errors.Is(err, wording.ErrNotNumber)
+		return !o.missing(field) && errors.Is(err, wording.ErrNotNumber)
 	})
 }
 
-func (c cells) read(rows *table.Reader) (mat.Matrix, error) {
-	width := len(rows.Header)
+// nameless is the header of a column of row names or of an index: nothing in CSV, and what pandas makes of that.
+var nameless = regexp.MustCompile(`^(|Unnamed: \d+|__index_level_\d+__)$`)
+
+// read reads a matrix from a table, a row per line. A first line with a field that is neither empty nor a number is a
+// header and is left out, and so is a column without a name in it. Blank lines, spaces around numbers and a byte order
+// mark are ignored.
+//
+// Rows of unequal width, an empty field, a field that is not a number and a file without rows give an *Error that wraps
+// ErrFormat; NaN, infinities and numbers beyond float64 give linalg.ErrNonFinite.
+func (o Options) read(rows *table.Reader) (mat.Matrix, error) {
+	var columns []int
+	for i, name := range rows.Header {
+		if !nameless.MatchString(name) {
+			columns = append(columns, i)
+		}
+	}
+	switch left := len(rows.Header) - len(columns); {
+	case len(columns) == 0:
+		return nil, malformed(rows.HeaderLine, 0, "no column has a name")
+	case left > 0 && o.Warn != nil:
+		o.Warn("columns without a name are left out: they hold row names or an index", "file", rows.File, "columns", left)
+	}
 	var values []float64
 	for row, err := range rows.Rows() {
 		switch {
 		case err != nil:
 			return nil, tableError(err)
-		case len(row.Cells) != width:
-			return nil, malformed(row.Line, 0, "%d fields, want %d", len(row.Cells), width)
+		case len(row.Cells) != len(rows.Header):
+			return nil, malformed(row.Line, 0, "%d fields, want %d", len(row.Cells), len(rows.Header))
 		}
-		for f, field := range row.Cells {
-			field = strings.TrimSpace(field)
+		for _, f := range columns {
+			field := strings.TrimSpace(row.Cells[f])
 			v := math.NaN()
 			switch {
-			case !c.missing(field):
+			case !o.missing(field):
 				v, err = number(field, row.Line, f+1)
-			case !c.gaps:
+			case !o.Gaps:
 				err = malformed(row.Line, f+1, "an empty field")
 			}
 			if err != nil {
@@ -166,7 +190,7 @@ func (c cells) read(rows *table.Reader) (mat.Matrix, error) {
 			values = append(values, v)
 		}
 	}
-	return mat.NewDense(len(values)/width, width, values), nil
+	return mat.NewDense(len(values)/len(columns), len(columns), values), nil
 }
 
 // LineOf returns the line, from 1, of a row, from 0, of the matrix in a table; 0 for other files and rows. It reads the
@@ -175,7 +199,7 @@ func LineOf(path string, row int) int {
 	if !table.IsName(path) {
 		return 0
 	}
-	rows, err := table.Open(path, cells{}.options())
+	rows, err := table.Open(path, Options{}.table())
 	if err != nil {
 		return 0
 	}

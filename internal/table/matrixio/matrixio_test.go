@@ -155,11 +155,11 @@ func checkError(t *testing.T, err error, line, column int, want error) {
 
 // readCSV reads a matrix of separated numbers.
 func readCSV(r io.Reader) (mat.Matrix, error) {
-	rows, err := table.New(r, ".csv", cells{}.options())
+	rows, err := table.New(r, ".csv", Options{}.table())
 	if err != nil {
 		return nil, tableError(err)
 	}
-	return cells{}.read(rows)
+	return Options{}.read(rows)
 }
 
 func TestReadCSV(t *testing.T) {
@@ -439,7 +439,7 @@ func TestLineOf(t *testing.T) {
 }
 
 // Missing answers are NaN in a CSV file, wherever they stand; everything else is as strict as ever.
-func TestReadAnswers(t *testing.T) {
+func TestReadGaps(t *testing.T) {
 	t.Parallel()
 	nan := math.NaN()
 	for name, c := range map[string]struct {
@@ -458,7 +458,7 @@ func TestReadAnswers(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		x, err := ReadAnswers(path)
+		x, err := Options{Gaps: true}.Read(path)
 		if c.want == nil {
 			if at, ok := errors.AsType[*Error](err); !ok || at.Path != path {
 				t.Errorf("%s: error %v", name, err)
@@ -474,7 +474,7 @@ func TestReadAnswers(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if _, err := ReadAnswers("missing.csv"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := (Options{Gaps: true}).Read("missing.csv"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: error %v", err)
 	}
 }
