@@ -255,7 +255,7 @@ func (s *separated) next() (Row, error) {
 func (s *separated) row() (Row, error) {
 	s.in.left, s.in.cells = maxRow, maxColumns
 	cells, line, err := s.read()
-	for err == nil && isBlank(cells) {
+	for err == nil && len(cells) <= maxColumns && isBlank(cells) {
 		s.table.count(blankLeftOut, line)
 		s.in.left, s.in.cells = maxRow, maxColumns
 		cells, line, err = s.read()

@@ -155,13 +155,14 @@ var nameless = regexp.MustCompile(`^(|Unnamed: \d+|__index_level_\d+__)$`)
 // Rows of unequal width, an empty field, a field that is not a number and a file without rows give an *Error that wraps
 // ErrFormat; NaN, infinities and numbers beyond float64 give linalg.ErrNonFinite.
 func (o Options) read(rows *table.Reader) (mat.Matrix, error) {
+	width := len(rows.Header) // which rows of JSON lines let grow
 	var columns []int
 	for i, name := range rows.Header {
 		if !nameless.MatchString(name) {
 			columns = append(columns, i)
 		}
 	}
-	switch left := len(rows.Header) - len(columns); {
+	switch left := width - len(columns); {
 	case len(columns) == 0:
 		return nil, malformed(rows.HeaderLine, 0, "no column has a name")
 	case left > 0 && o.Warn != nil:
@@ -172,8 +173,8 @@ func (o Options) read(rows *table.Reader) (mat.Matrix, error) {
 		switch {
 		case err != nil:
 			return nil, tableError(err)
-		case len(row.Cells) != len(rows.Header):
-			return nil, malformed(row.Line, 0, "%d fields, want %d", len(row.Cells), len(rows.Header))
+		case len(row.Cells) != width:
+			return nil, malformed(row.Line, 0, "%d fields, want %d", len(row.Cells), width)
 		}
 		for _, f := range columns {
 			field := strings.TrimSpace(row.Cells[f])

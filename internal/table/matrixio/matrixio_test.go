@@ -171,7 +171,7 @@ func TestReadCSV(t *testing.T) {
 		"plain":       {"1,2\n3,4\n", [][]float64{{1, 2}, {3, 4}}},
 		"header":      {"a,b\n1,2\n", [][]float64{{1, 2}}},
 		"half header": {"a,2\n1,2\n", [][]float64{{1, 2}}},
-		"index":       {",a\n1,2\n", [][]float64{{1, 2}}},
+		"index":       {",a\n1,2\n", [][]float64{{2}}},
 		"quoted":      {"\"a\nb\",\"c,d\"\n\"1\", 2 \n", [][]float64{{1, 2}}},
 		"mark, CRLF":  {"\xef\xbb\xbf1\r\n2", [][]float64{{1}, {2}}},
 	} {
