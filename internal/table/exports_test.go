@@ -33,7 +33,8 @@ func TestExports(t *testing.T) {
 			"x.csv", "a,b\n1,2\n,\n , \n", ab, []Row{{2, []string{"1", "2"}}}, []string{blank + " 2 3"},
 		},
 		"blank rows before the header, and between": {
-			"x.csv", ";;\na;b\n1;2\n;\n3;4\n", ab, []Row{{3, []string{"1", "2"}}, {5, []string{"3", "4"}}},
+			"x.csv", ";;\na;b\n1;2\n;\n3;4\n", ab,
+			[]Row{{3, []string{"1", "2"}}, {5, []string{"3", "4"}}},
 			[]string{blank + " 2 1"},
 		},
 		"a blank row with too many separators": {
@@ -45,21 +46,27 @@ func TestExports(t *testing.T) {
 		"marks in cells of tabs": {
 			"x.tsv", "a\tb\n12\" pipe\t1\n\"DROPPED\" PHONE\t2\n\"so \"\"said\"\"\"\t\"3\"\r\n\t\"\"\n\"x\ty\"\t4", ab,
 			[]Row{
-				{2, []string{`12" pipe`, "1"}}, {3, []string{`"DROPPED" PHONE`, "2"}}, {4, []string{`so "said"`, "3"}},
+				{2, []string{`12" pipe`, "1"}},
+				{3, []string{`"DROPPED" PHONE`, "2"}},
+				{4, []string{`so "said"`, "3"}},
 				{6, []string{"x\ty", "4"}},
 			},
 			[]string{blank + " 1 5"},
 		},
 		"lines in a cell of tabs": {
 			"x.tsv", "a\tb\n1\t\"x\n\n\"\"y\"\"\"\n2\tz\n", ab,
-			[]Row{{2, []string{"1", "x\n\n\"y\""}}, {5, []string{"2", "z"}}}, nil,
+			[]Row{{2, []string{"1", "x\n\n\"y\""}}, {5, []string{"2", "z"}}},
+			nil,
 		},
 		"a mark that nothing closes": {
 			"x.tsv", "a\tb\n1\t\"LIKE A KNIFE\n2\t12\"\n\"\t3\n4\t\"", ab,
 			[]Row{
-				{2, []string{"1", `"LIKE A KNIFE`}}, {3, []string{"2", `12"`}}, {4, []string{`"`, "3"}},
+				{2, []string{"1", `"LIKE A KNIFE`}},
+				{3, []string{"2", `12"`}},
+				{4, []string{`"`, "3"}},
 				{5, []string{"4", `"`}},
-			}, nil,
+			},
+			nil,
 		},
 		"marks of tabs in a .txt": {"x.txt", "a\tb\n5'2\"\t1\n", ab, []Row{{2, []string{`5'2"`, "1"}}}, nil},
 		"decimal commas": {
@@ -77,15 +84,18 @@ func TestExports(t *testing.T) {
 		},
 		"Qualtrics": {
 			"x.csv", "a,b\n\"How, often?\",Name\n" + import3 + "," + import3 + "\n1,2\n", ab,
-			[]Row{{4, []string{"1", "2"}}}, []string{"the two further header rows of Qualtrics are left out 1 2"},
+			[]Row{{4, []string{"1", "2"}}},
+			[]string{"the two further header rows of Qualtrics are left out 1 2"},
 		},
 		"Qualtrics as tabs": {
 			"x.tsv", "a\tb\nHow?\tName\n" + import3 + "\t" + import3 + "\n1\t2\n", ab,
-			[]Row{{4, []string{"1", "2"}}}, []string{"the two further header rows of Qualtrics are left out 1 2"},
+			[]Row{{4, []string{"1", "2"}}},
+			[]string{"the two further header rows of Qualtrics are left out 1 2"},
 		},
 		"rows before JSON in a cell": {
 			"x.csv", "a,b\n1,2\n3," + import3 + "\n", ab,
-			[]Row{{2, []string{"1", "2"}}, {3, []string{"3", `{"ImportId":"QID1"}`}}}, nil,
+			[]Row{{2, []string{"1", "2"}}, {3, []string{"3", `{"ImportId":"QID1"}`}}},
+			nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

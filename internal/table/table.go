@@ -89,7 +89,7 @@ var (
 	ErrExpands = fmt.Errorf("it decompresses to more than %d MiB and %d times its size: decompress it first if you "+
 		"trust it", freeRatio>>20, maxRatio)
 	ErrTooLong = fmt.Errorf("a row of more than %d MiB", maxRow>>20)
-	ErrType    = errors.New("Parquet values of a type that is not read, such as raw bytes or intervals")
+	ErrType    = errors.New("values of a Parquet type that is not read, such as raw bytes or intervals")
 	ErrParquet = errors.New("not a readable Parquet file: damaged, encrypted or compressed in an unknown way")
 )
 
