@@ -39,8 +39,10 @@ type parquetLeaf struct {
 	cell   int
 	levels int // the most definition levels
 	spell  func(parquet.Value) string
+	fault  error // of values that spell is nil for
 
-	pages  parquet.Pages // of the row group
+	padded *paddedPages  // of the row group, or nil and
+	pages  parquet.Pages // those of the library
 	page   parquet.Page
 	values parquet.ValueReader // of the page
 	buffer []parquet.Value
@@ -82,9 +84,15 @@ func openParquet(f *os.File) (rows *parquetRows, err error) {
 				continue // another leaf of the same list
 			}
 		} else {
-			rows.leaves = append(rows.leaves, parquetLeaf{
-				index: i, cell: len(rows.header), levels: leaf.MaxDefinitionLevel, spell: speller(leaf.Node.Type(), leafTypes[i]),
-			})
+			kind := leaf.Node.Type()
+			l := parquetLeaf{
+				index: i, cell: len(rows.header), levels: leaf.MaxDefinitionLevel,
+				spell: speller(kind, leafTypes[i]), fault: ErrType,
+			}
+			if kind.Kind() == parquet.Int96 && isPadded(file) {
+				l.spell, l.fault = nil, ErrInt96
+			}
+			rows.leaves = append(rows.leaves, l)
 		}
 		rows.header = append(rows.header, name)
 	}
@@ -133,7 +141,14 @@ func (p *parquetRows) open() error {
 			return ErrManyPages
 		}
 		l.close()
-		l.pages = chunks[l.index].Pages()
+		if column := &metadata.Columns[l.index].MetaData; isPadded(p.file) && p.pages.isPlain(column) {
+			l.padded = &paddedPages{
+				pages: &p.pages, column: column, kind: chunks[l.index].Type(), levels: l.levels,
+				at: column.DataPageOffset,
+			}
+		} else {
+			l.pages = chunks[l.index].Pages()
+		}
 		if l.buffer == nil {
 			l.buffer = make([]parquet.Value, min(p.left, batchValues))
 		}
@@ -144,7 +159,13 @@ func (p *parquetRows) open() error {
 // next returns the next value of the row group.
 func (l *parquetLeaf) next() (v parquet.Value, err error) {
 	for len(l.ready) == 0 {
-		if l.values == nil {
+		switch {
+		case l.values != nil:
+		case l.padded != nil:
+			if l.values, err = l.padded.next(); err != nil {
+				return v, ErrParquet
+			}
+		default:
 			if l.page, err = l.pages.ReadPage(); err != nil {
 				return v, ErrParquet
 			}
@@ -157,7 +178,9 @@ func (l *parquetLeaf) next() (v parquet.Value, err error) {
 		if err == nil || !errors.Is(err, io.EOF) {
 			return v, ErrParquet
 		}
-		parquet.Release(l.page)
+		if l.page != nil {
+			parquet.Release(l.page)
+		}
 		l.page, l.values = nil, nil
 	}
 	v, l.ready = l.ready[0], l.ready[1:]
@@ -172,7 +195,7 @@ func (l *parquetLeaf) close() {
 	if l.pages != nil {
 		_ = l.pages.Close() // only read
 	}
-	l.pages, l.page, l.values, l.ready = nil, nil, nil, nil
+	l.padded, l.pages, l.page, l.values, l.ready = nil, nil, nil, nil, nil
 }
 
 func (p *parquetRows) Close() error {
@@ -233,7 +256,7 @@ func (p *parquetRows) next() (row Row, err error) {
 		if isText := v.Kind() == parquet.ByteArray; isText && len(v.ByteArray()) > maxRow-size {
 			bad, reason, size = l.cell, ErrTooLong, maxRow
 		} else if !v.IsNull() && l.spell == nil {
-			return Row{}, &Error{Column: p.header[l.cell], Err: ErrType}
+			return Row{}, &Error{Column: p.header[l.cell], Err: l.fault}
 		} else if !v.IsNull() {
 			cell = l.spell(v)
 			size += len(cell)

@@ -75,6 +75,7 @@ var (
 	ErrEncoding    = errors.New("not UTF-8: convert the file, for instance with iconv -f WINDOWS-1252 -t UTF-8")
 	ErrUTF16       = errors.New("UTF-16, not UTF-8: convert the file, for instance with iconv -f UTF-16 -t UTF-8")
 	ErrBinary      = errors.New("not a text file: save the table as CSV in UTF-8")
+	ErrOther       = errors.New("no tables are read from files that end in")
 	ErrLineEnds    = errors.New("lines end in carriage returns alone: save the table as CSV in UTF-8")
 	ErrCells       = errors.New("wrong number of cells")
 	ErrQuote       = errors.New("a quotation mark in a cell without quotation marks around it")
@@ -90,6 +91,8 @@ var (
 		"trust it", freeRatio>>20, maxRatio)
 	ErrTooLong = fmt.Errorf("a row of more than %d MiB", maxRow>>20)
 	ErrType    = errors.New("values of a Parquet type that is not read, such as raw bytes or intervals")
+	// ErrInt96 is returned since fastparquet takes the microseconds of pandas for nanoseconds.
+	ErrInt96   = errors.New("times of fastparquet as INT96, which may be wrong: write them with times=\"int64\"")
 	ErrParquet = errors.New("not a readable Parquet file: damaged, encrypted or compressed in an unknown way")
 )
 
@@ -173,8 +176,19 @@ func Extensions(name string) (ext, compression string) {
 	return compression, ""
 }
 
+// converters are lines of Python for files of other programs, by their endings.
+var converters = map[string]string{
+	".sav":  `pyreadstat.read_sav("study.sav")[0].to_csv("study.csv", index=False)`,
+	".dta":  `pyreadstat.read_dta("study.dta")[0].to_csv("study.csv", index=False)`,
+	".xlsx": `pandas.read_excel("study.xlsx").to_csv("study.csv", index=False)`,
+}
+
 // Open opens the table in a file, which the caller must close, and reads its header or first row. Errors are *Error.
 func Open(path string, o Options) (*Reader, error) {
+	ext, _ := Extensions(path)
+	if line, ok := converters[ext]; ok {
+		return nil, &Error{File: path, Err: fmt.Errorf("%w %s: convert it to CSV with Python: %s", ErrOther, ext, line)}
+	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNoFile
