@@ -63,7 +63,7 @@ func within(path string, patterns ...string) bool {
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	kernels, leastSquares := []string{"solver/matrix", "solver/linalg", "solver/matrix/safetensors"},
-		[]string{"solver", "solver/icqf", "solver/eap"}
+		[]string{"solver", "solver/icqf", "solver/linalg/eap"}
 	imports := packages(t)
 	all := slices.Collect(maps.Keys(imports))
 	for _, promise := range []struct {

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/solver/eap"
 	"github.com/wardcast/wardcast/solver/linalg"
+	"github.com/wardcast/wardcast/solver/linalg/eap"
 )
 
 // errors returns the standard errors of all parameters by the inverse of Σ g·gᵀ, with the gradient g of a participant's

@@ -14,9 +14,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/eap"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/grm"
+	"github.com/wardcast/wardcast/solver/linalg/eap"
 )
 
 // planted returns a model of k factors that correlate by phi, with items in turn, and answers by it: with skew most are

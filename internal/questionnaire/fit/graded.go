@@ -16,10 +16,10 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/eap"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/grm"
 	"github.com/wardcast/wardcast/solver/linalg"
+	"github.com/wardcast/wardcast/solver/linalg/eap"
 )
 
 // learnGRM fits the graded response model. The codebook's subscales are the factors if there are as many of them as

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
-	"github.com/wardcast/wardcast/solver/eap"
+	"github.com/wardcast/wardcast/solver/linalg/eap"
 	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 )
 

@@ -20,8 +20,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
-	"github.com/wardcast/wardcast/solver/eap"
 	"github.com/wardcast/wardcast/solver/icqf"
+	"github.com/wardcast/wardcast/solver/linalg/eap"
 	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 )
 

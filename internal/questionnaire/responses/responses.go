@@ -13,8 +13,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
-	"github.com/wardcast/wardcast/solver/eap"
 	"github.com/wardcast/wardcast/solver/icqf"
+	"github.com/wardcast/wardcast/solver/linalg/eap"
 )
 
 // ErrVisits is returned for a model of several visits: a single response cannot be scored by it.
