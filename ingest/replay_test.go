@@ -251,6 +251,7 @@ func (c *cluster) producer(opts ...kgo.Opt) producer {
 	client, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(c.conn.Brokers...), kgo.DefaultProduceTopic(c.in),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.UnknownTopicRetries(-1), // brokers learn of a new topic at different times
 	}, opts...)...)
 	if err != nil {
 		c.Fatal(err)
