@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/deadletter"
@@ -17,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/internal/bridge/process"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 type dlqCmd struct {
@@ -213,7 +211,7 @@ func cameFrom(l *deadletter.Letter) string {
 
 // safe quotes text that may contain commands for the terminal, since other programs can write to the topic.
 func safe(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl) {
+	if wording.CheckLine(s) == nil {
 		return s
 	}
 	return strconv.Quote(s)

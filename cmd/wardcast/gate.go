@@ -14,6 +14,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/gate"
@@ -26,9 +27,15 @@ type gateFlags struct {
 	signFlag
 	trustFlag
 	Force bool   `help:"Promote the new models even if the gate refuses them. Requires --why."`
-	Why   string `help:"Why you train or force this model. Recorded in the history." placeholder:"TEXT"`
+	Why   reason `help:"Why you train or force this model. Recorded in the history." placeholder:"TEXT"`
 	Site  string `help:"YAML file with the site's statements about its models: owner, contact, hazards, monitoring. Printed in their cards (default: retrain.site of --config)." type:"existingfile" placeholder:"FILE"`
 }
+
+// reason is a text for the history.
+type reason string
+
+// Validate is called by the command line's parser.
+func (r reason) Validate() error { return wording.CheckLine(string(r)) }
 
 // Validate is called by the command line's parser.
 func (f *gateFlags) Validate() error {
@@ -61,7 +68,7 @@ func (f *gateFlags) store(ctx context.Context, place string, c *config.Models) (
 // open returns the gatekeeper of a store for the command by.
 func (f *gateFlags) open(d *cli.Deps, s *models.Store, rule gate.Settings, by string) *train.Gatekeeper {
 	return &train.Gatekeeper{
-		Store: s, Gate: rule, Force: f.Force, By: operator() + ", " + by, Why: f.Why, Command: commandLine(d.Args),
+		Store: s, Gate: rule, Force: f.Force, By: operator() + ", " + by, Why: string(f.Why), Command: commandLine(d.Args),
 		Created: time.Now().UTC().Truncate(time.Second), Logger: d.Log,
 	}
 }

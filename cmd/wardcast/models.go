@@ -324,7 +324,7 @@ type changeFlags struct {
 	store
 	signFlag
 	cli.Output
-	Why    string `help:"Reason, for the history." placeholder:"TEXT"`
+	Why    reason `help:"Reason, for the history." placeholder:"TEXT"`
 	DryRun bool   `help:"Check everything and print the change, without making it."`
 }
 
@@ -356,7 +356,7 @@ func (c *changeFlags) change(ctx context.Context, d *cli.Deps, s *models.Store, 
 
 func (c *changeFlags) request(d *cli.Deps, to string) *serving.Request {
 	return &serving.Request{
-		To: to, By: operator(), Why: c.Why, Command: commandLine(d.Args), DryRun: c.DryRun, Logger: d.Log,
+		To: to, By: operator(), Why: string(c.Why), Command: commandLine(d.Args), DryRun: c.DryRun, Logger: d.Log,
 	}
 }
 

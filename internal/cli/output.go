@@ -20,6 +20,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // Format is how data is printed: table or json.
@@ -63,11 +65,16 @@ func (o Output) Print(d *Deps, v any, grids ...*Grid) error {
 	return PrintGrids(d.Out, grids...)
 }
 
-// PrintJSON writes v as one line.
+// PrintJSON writes v as one line, with escapes for what wording.Visible escapes.
 func PrintJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	var b strings.Builder
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, wording.Visible(strings.TrimSuffix(b.String(), "\n"))+"\n")
+	return err
 }
 
 // Grid is a table for people: rows of cells under a header.
@@ -80,7 +87,8 @@ type Grid struct {
 // NewGrid returns a grid with these columns.
 func NewGrid(header ...string) *Grid { return &Grid{Header: header} }
 
-// Add adds a row: times in RFC 3339, float64 values with three decimals (see Digits), nil and NaN as "-".
+// Add adds a row: times in RFC 3339, float64 values with three decimals (see Digits), nil and NaN as "-", text as
+// wording.Visible shows it.
 func (g *Grid) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, v := range cells {
@@ -89,7 +97,7 @@ func (g *Grid) Add(cells ...any) {
 		} else if k := reflect.Indirect(reflect.ValueOf(v)).Kind(); k == reflect.Float64 || k == reflect.Invalid {
 			row[i] = Digits(v, 3)
 		} else {
-			row[i] = fmt.Sprint(v)
+			row[i] = wording.Visible(fmt.Sprint(v))
 		}
 	}
 	g.rows = append(g.rows, row)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -126,6 +127,22 @@ func TestFormat(t *testing.T) {
 	}
 	if _, err := parser.Parse([]string{"file", "--output", "json"}); err != nil || !g.File.JSON() {
 		t.Errorf("--output json: %v", err)
+	}
+}
+
+// TestPlainOutput: text that would command a terminal is shown escaped, in tables and in JSON.
+func TestPlainOutput(t *testing.T) {
+	t.Parallel()
+	const text = "a\x1b[2J\u009b\u202e"
+	var b strings.Builder
+	g := NewGrid("WHY")
+	g.Add(text)
+	if err := errors.Join(PrintGrids(&b, g), PrintJSON(&b, text)); err != nil {
+		t.Fatal(err)
+	}
+	const shown = `a\u001b[2J\u009b\u202e`
+	if want := "WHY\n" + shown + "\n\"" + shown + "\"\n"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // ErrName is returned for the name of an output file without the ending of a format.
@@ -117,7 +118,7 @@ func (f *File) WriteNumbers(header, names []string, row func(i int) []float64) e
 			Name: "C" + strconv.Itoa(c), Type: reflect.TypeFor[*float64](), Tag: reflect.StructTag(tag),
 		}
 	}
-	fields[0].Type = reflect.TypeFor[string]()
+	fields[0].Type = reflect.TypeFor[key]()
 	line := reflect.New(reflect.StructOf(fields)).Elem()
 	w, err := f.newWriter(line.Type())
 	for i, name := range names {
@@ -134,6 +135,9 @@ func (f *File) WriteNumbers(header, names []string, row func(i int) []float64) e
 	return errors.Join(err, w.Close())
 }
 
+// key is text that programs compare with that of other files, so that it stays as it is.
+type key string
+
 // rowsInGroup bounds the rows that a writer of Parquet holds in memory.
 const rowsInGroup = 1 << 15
 
@@ -144,7 +148,8 @@ type rowWriter struct {
 }
 
 // Writer writes rows of a struct T to a File. Fields of T are strings, numbers, or pointers to float64 or bool that are
-// nil for a missing cell; the tags parquet and json name their columns.
+// nil for a missing cell; the tags parquet and json name their columns. In
+// separated values no text is a formula (wording.Cell).
 type Writer[T any] struct{ rowWriter }
 
 // NewWriter writes the header of a table to f.
@@ -203,6 +208,10 @@ func spell(field reflect.Value) string {
 		return ""
 	case reflect.Float64:
 		return number(field.Float(), 64)
+	case reflect.String:
+		if field.Type() != reflect.TypeFor[key]() {
+			return wording.Cell(field.String())
+		}
 	}
 	return fmt.Sprint(field)
 }

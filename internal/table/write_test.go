@@ -56,6 +56,45 @@ func TestWriter(t *testing.T) {
 	}
 }
 
+// No text of a spreadsheet's file is a formula; names that programs read back, and numbers, stay as they are.
+func TestFormulas(t *testing.T) {
+	t.Parallel()
+	rows := []written{{"=1+1", new(-1.), nil}, {"@x", nil, nil}, {"-5", nil, nil}, {"+A1", nil, nil}, {"", nil, nil}}
+	for name, want := range map[string]string{
+		"x.csv": "'=1+1 '@x -5 '+A1 ", "x.tsv": "'=1+1 '@x -5 '+A1 ", "x.parquet": "=1+1 @x -5 +A1 ",
+	} {
+		dir := t.TempDir()
+		f, err := Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := NewWriter[written](f)
+		if err := errors.Join(err, w.Write(rows), w.Close(), f.Commit()); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := Create(filepath.Join(dir, "kept-"+name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = kept.WriteNumbers([]string{"id", "F1"}, []string{"=1+1"}, func(int) []float64 { return []float64{-1} })
+		if err := errors.Join(err, kept.Commit()); err != nil {
+			t.Fatal(err)
+		}
+		var cells []string
+		_, read := readAll(t, filepath.Join(dir, name), Options{})
+		for _, row := range read {
+			cells = append(cells, row.Cells[0])
+		}
+		if got := strings.Join(cells, " "); got != want || read[0].Cells[1] != "-1" {
+			t.Errorf("%s: %s, want %s; %q", name, got, want, read[0].Cells)
+		}
+		_, read = readAll(t, filepath.Join(dir, "kept-"+name), Options{})
+		if d := cmp.Diff([]string{"=1+1", "-1"}, read[0].Cells); d != "" {
+			t.Errorf("%s with names: %s", name, d)
+		}
+	}
+}
+
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -106,7 +106,7 @@ func NewSheet(name string, columns ...string) *CSV {
 func (c *CSV) Add(cells ...string) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
-		row[i] = plainCell(cell)
+		row[i] = wording.Cell(cell)
 	}
 	c.rows = append(c.rows, row)
 }
@@ -119,15 +119,4 @@ func (c *CSV) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 	_, _ = io.WriteString(w, c.begins)
 	_ = csv.NewWriter(w).WriteAll(c.rows) // the client is gone
-}
-
-// plainCell returns a cell that a spreadsheet reads as text, or as the number that it is.
-func plainCell(cell string) string {
-	if cell == "" || strings.IndexByte("=+-@\t\r", cell[0]) < 0 {
-		return cell
-	}
-	if _, err := wording.Number(cell); err == nil {
-		return cell
-	}
-	return "'" + cell
 }

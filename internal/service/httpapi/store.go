@@ -8,11 +8,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/wardcast/wardcast/internal/service/serving"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -134,12 +136,22 @@ func CheckReason(why string) *Problem {
 	switch {
 	case strings.TrimSpace(why) == "":
 		p.Detail = "a reason is required: it is recorded in the history"
-	case len(why) > maxReason || !readable(why):
-		p.Detail = "the reason is longer than 1000 bytes, or has control characters"
+	case len(why) > maxReason:
+		p.Detail = "the reason is longer than 1000 bytes"
 	default:
-		return nil
+		err := wording.CheckLine(why)
+		if err == nil {
+			return nil
+		}
+		p.Detail = "the reason is " + err.Error()
 	}
 	return &p
+}
+
+// FormReason returns the reason that a form of a page holds, as one line.
+func FormReason(form url.Values) string {
+	typed := func(r rune) bool { return strings.ContainsRune(" \t\r\n", r) }
+	return strings.Join(strings.FieldsFunc(form.Get("why"), typed), " ")
 }
 
 // change answers a promotion, whose path names the generation, or a rollback.

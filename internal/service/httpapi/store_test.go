@@ -122,6 +122,8 @@ func TestPromoteAndRollback(t *testing.T) {
 		code       string
 	}{
 		"no reason":          {promote(third), `{"reason":" "}`, 422, "bad_body"},
+		"a command":          {promote(third), `{"reason":"x\u009b2J"}`, 422, "bad_body"},
+		"mirrored":           {promote(third), `{"reason":"x\u202e"}`, 422, "bad_body"},
 		"no object":          {promote(third), `"x"`, 400, "bad_body"},
 		"unknown key":        {promote(third), `{"reason":"x","force":true}`, 400, "bad_body"},
 		"long reason":        {promote(third), `{"reason":"` + strings.Repeat("x", 1001) + `"}`, 422, "bad_body"},

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -43,9 +44,10 @@ type ObjectionError struct {
 func (e *ObjectionError) Error() string {
 	if e.Newest {
 		return fmt.Sprintf("nothing newer to promote: generation %q %s; promoting it needs its name and a reason",
-			e.Generation, e.Why)
+			e.Generation, wording.Visible(e.Why))
 	}
-	return fmt.Sprintf("generation %q %s; promoting it needs a reason", e.Generation, e.Why)
+	return fmt.Sprintf("generation %q %s; promoting it needs a reason", e.Generation,
+		wording.Visible(e.Why))
 }
 
 // Champion returns the served generation, or one without a name. It logs a damaged champion, which can be replaced.

@@ -320,7 +320,7 @@ func (h *room) replay(r *http.Request) http.Handler {
 	if missing != nil {
 		return missing
 	}
-	data.Why = strings.Join(strings.Fields(r.PostForm.Get("why")), " ")
+	data.Why = httpapi.FormReason(r.PostForm)
 	if problem := httpapi.CheckReason(data.Why); problem != nil {
 		if h.run(r.Context(), data, true) != nil {
 			return h.shown(data, http.StatusServiceUnavailable, uncounted)

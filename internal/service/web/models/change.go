@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/serving"
@@ -77,8 +76,9 @@ func (h *room) preview(r *http.Request, a *action, data *changeView, to string) 
 
 func (h *room) change(r *http.Request, a *action) http.Handler {
 	r.Body = http.MaxBytesReader(nil, r.Body, maxChange)
-	why := strings.Join(strings.Fields(r.PostFormValue("why")), " ")
-	to, data := r.PostFormValue("to"), &changeView{Why: why}
+	to := r.PostFormValue("to") // parses the form
+	why := httpapi.FormReason(r.PostForm)
+	data := &changeView{Why: why}
 	problem := httpapi.CheckReason(why)
 	switch {
 	case to == "":

@@ -59,7 +59,11 @@ func TestChange(t *testing.T) {
 		},
 		"no reason": {Token: operator, Path: path, Form: because(" \n"), Status: 422, Has: "A reason is required"},
 		"a reason that a terminal would obey": {
-			Token: operator, Path: path, Form: because("better\x1b[2J"), Status: 422, Has: "has control characters",
+			Token: operator, Path: path, Form: because("better\x1b[2J"), Status: 422,
+			Has: "it has the control character U&#43;001B",
+		},
+		"a reason of two lines that no key types": {
+			Token: operator, Path: path, Form: because("better\u2028worse"), Status: 422, Has: "U&#43;2028",
 		},
 		"half a form": {
 			Token: operator, Path: path, Form: url.Values{"why": {"better"}}, Status: 400, Has: "did not come whole",
@@ -95,6 +99,24 @@ func TestChange(t *testing.T) {
 	if !strings.Contains(s.Log.String(), `"to":"`+s.newest+`"`) {
 		t.Errorf("the audit log lacks the promotion:\n%s", s.Log.String())
 	}
+}
+
+// TestOtherHands: what somebody else wrote to the history is shown escaped.
+func TestOtherHands(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	champion, err := s.store.Champion(t.Context())
+	if err == nil {
+		err = s.store.Promote(t.Context(), models.Change{
+			To: s.newest, From: champion.Name, By: "eve\u202e", Why: "better\u009b2J\u2028",
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Check(map[string]webtest.Case{"history": {
+		Path: "/models", Status: 200, Has: `by <bdi>eve\u202e</bdi>: <bdi>better\u009b2J\u2028</bdi>`, Lacks: "\u202e",
+	}})
 }
 
 // TestPromotable: the button offers what `wardcast models promote` would take, and nothing that was refused or rolled
