@@ -80,7 +80,9 @@ func TestGenerations(t *testing.T) {
 	refuse(cli.ExitUsage, "U+001B", "promote", names[1], "--why", "better\x1b[2J")
 	refuse(cli.ExitUsage, "U+202E", "rollback", "--why", "worse\u202e")
 	fail(t, cli.ExitUsage, []string{"train", "--input", "x", "--model-dir", dir, "--force", "--why", "\u009b2J"}, "U+009B")
-	fail(t, cli.ExitUsage, []string{"retrain", "--model-dir", dir, "--force", "--why", "a\u2029b"}, "U+2029")
+	fail(t, cli.ExitUsage, []string{
+		"retrain", "--notes", os.DevNull, "--outcomes", os.DevNull, "--model-dir", dir, "--force", "--why", "a\u2029b",
+	}, "U+2029")
 	refuse(cli.ExitFailed, "models promote "+names[1]+" --why", "rollback", "--to", names[1])
 	refuse(cli.ExitFailed, "never served", "rollback", "--dry-run", "--to", names[1])
 	second, err := s.Generation(t.Context(), names[1])
