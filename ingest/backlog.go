@@ -25,8 +25,9 @@ type backlog struct {
 	// carried is what prevented reading or writing of a partition that went to another member, until one of those that
 	// are left or came makes progress: joining the group again mends nothing.
 	carried failure
+	looks   time.Duration // in which the end of a partition must have been read, or its lag is unknown
 
-	lag, oldest, held *prometheus.Desc
+	lag, unknown, oldest, held *prometheus.Desc
 }
 
 type waiting struct {
@@ -37,6 +38,7 @@ type waiting struct {
 	held     time.Time // since when readable has not moved towards end; zero if it reached it
 	oldest   time.Time // timestamp of the record at next, or of one before; zero if none was read
 	endRead  time.Time // when end was last read; zero for never
+	asked    bool      // the leader is being asked for end
 	// what prevents reading (until read is called) and writing of answers or dead letters (until answer)
 	reading, writing failure
 }
@@ -54,11 +56,14 @@ func (t *failure) fail(err error) {
 	t.err = err
 }
 
-func newBacklog() *backlog {
+func newBacklog(looks time.Duration) *backlog {
 	return &backlog{
+		looks:      looks,
 		partitions: make(map[int]*waiting),
 		lag: prometheus.NewDesc("wardcast_ingest_lag_records",
 			"Records in the input topic without an answer yet.", []string{"partition"}, nil),
+		unknown: prometheus.NewDesc("wardcast_ingest_lag_unknown_partitions", "Partitions whose lag may be larger "+
+			"than said, or is not said: their leaders have not answered for 15 s.", nil, nil),
 		held: prometheus.NewDesc("wardcast_ingest_open_transaction_seconds", "How long a producer's open "+
 			"transaction has held back the records of a partition, at most; 0 if none does.", nil, nil),
 		oldest: prometheus.NewDesc("wardcast_ingest_oldest_unanswered_seconds", "Age of the oldest record that was "+
@@ -68,6 +73,7 @@ func newBacklog() *backlog {
 
 func (b *backlog) Describe(descs chan<- *prometheus.Desc) {
 	descs <- b.lag
+	descs <- b.unknown
 	descs <- b.oldest
 	descs <- b.held
 }
@@ -76,7 +82,11 @@ func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var oldest, held time.Duration
+	unknown := 0
 	for id, w := range b.partitions {
+		if w.next < 0 || time.Since(w.endRead) > b.looks {
+			unknown++
+		}
 		if w.next < 0 || w.endRead.IsZero() {
 			continue
 		}
@@ -89,6 +99,7 @@ func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
 			held = max(held, time.Since(w.held))
 		}
 	}
+	metrics <- prometheus.MustNewConstMetric(b.unknown, prometheus.GaugeValue, float64(unknown))
 	metrics <- prometheus.MustNewConstMetric(b.oldest, prometheus.GaugeValue, oldest.Seconds())
 	metrics <- prometheus.MustNewConstMetric(b.held, prometheus.GaugeValue, held.Seconds())
 }
@@ -194,12 +205,13 @@ func (b *backlog) heldBack(after time.Duration) string {
 	return ""
 }
 
-// stale returns the partitions whose ends no fetch has reported for this long.
+// stale returns the partitions whose ends no fetch has reported for this long and that are not asked for. They are now.
 func (b *backlog) stale(after time.Duration) (ids []int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, w := range b.partitions {
-		if time.Since(w.endRead) > after {
+		if time.Since(w.endRead) > after && !w.asked {
+			w.asked = true
 			ids = append(ids, id)
 		}
 	}
@@ -208,6 +220,25 @@ func (b *backlog) stale(after time.Duration) (ids []int) {
 
 // watch updates the backlog of stuck partitions and detects missing topics, until ctx ends.
 func (c *Consumer) watch(ctx context.Context) {
+	var ends sync.WaitGroup
+	defer ends.Wait()
+	ends.Go(func() { c.watchTopics(ctx) })
+	for sleep(ctx, c.client.pauses.backlog) == nil {
+		// A leader that does not answer holds up no other.
+		for _, id := range c.backlog.stale(c.client.pauses.backlog) {
+			ends.Go(func() {
+				_, end, err := c.client.bounds(ctx, c.cfg.Input, id)
+				c.backlog.update(id, func(w *waiting) {
+					if w.asked = false; err == nil {
+						w.end, w.readable, w.endRead = max(w.end, end), max(w.readable, end), time.Now()
+					}
+				})
+			})
+		}
+	}
+}
+
+func (c *Consumer) watchTopics(ctx context.Context) {
 	for sleep(ctx, c.client.pauses.backlog) == nil {
 		var missing []string
 		for _, topic := range c.topics() {
@@ -219,17 +250,6 @@ func (c *Consumer) watch(ctx context.Context) {
 			c.metrics.missing.WithLabelValues(topic).Set(meter.Bool(gone))
 		}
 		c.missing.Store(&missing)
-		var reads sync.WaitGroup
-		for _, id := range c.backlog.stale(c.client.pauses.backlog) {
-			reads.Go(func() {
-				if _, end, err := c.client.bounds(ctx, c.cfg.Input, id); err == nil {
-					c.backlog.update(id, func(w *waiting) {
-						w.end, w.readable, w.endRead = max(w.end, end), max(w.readable, end), time.Now()
-					})
-				}
-			})
-		}
-		reads.Wait()
 	}
 }
 

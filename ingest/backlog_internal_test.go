@@ -13,7 +13,7 @@ func TestFailureOutlivesRebalance(t *testing.T) {
 	const after = 30 * time.Second
 	denied := errors.New("denied")
 	moved := func() *backlog {
-		b := newBacklog()
+		b := newBacklog(time.Hour)
 		b.assign([]int{0})
 		b.update(0, func(w *waiting) { w.reading = failure{denied, time.Now().Add(-time.Minute)} })
 		b.assign([]int{1})

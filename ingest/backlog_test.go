@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +82,48 @@ func TestLagInAnOutage(t *testing.T) {
 	c.await("no lag", func() bool { records, oldest := m.lag(); return records == 0 && oldest == 0 && m.isReady() })
 	m.stop()
 	c.wantAll(700, true)
+}
+
+// TestLagWithoutALeader: the leader of a partition does not answer. Its lag is unknown, and that of another partition,
+// which cannot be read either, grows all the same.
+func TestLagWithoutALeader(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	m := c.start(handle(echo), soonUnready)
+	c.await("the group", m.isReady)
+	c.send(numbered(0, 100)...)
+	c.awaitAnswers(100)
+	away := make(chan struct{})
+	var asked atomic.Int32
+	c.fake.ControlKey(int16(kmsg.ListOffsets), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.fake.KeepControl()
+		if r.(*kmsg.ListOffsetsRequest).Topics[0].Partitions[0].Partition == 0 {
+			asked.Add(1)
+			c.fake.SleepControl(func() { <-away })
+		}
+		return nil, nil, false
+	})
+	fault := c.fake.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Fetch}, Topic: c.in, Partitions: []int32{0, 1}, Err: kerr.NotLeaderForPartition, Count: -1,
+	})
+	c.send(numbered(100, 300)...)
+	c.await("the lag of the other", func() bool { return m.metric("lag_records", "1") > 0 })
+	c.await("the unknown lag", func() bool { return m.metric("lag_unknown_partitions") == 1 })
+	before := m.metric("lag_records", "1")
+	c.send(numbered(300, 600)...)
+	c.await("a larger lag", func() bool { return m.metric("lag_records", "1") > before })
+	if got := asked.Load(); got > 2 { // for its first and its last offset
+		t.Errorf("the lag grew only when the leader that is away was given up: it was asked %d times", got)
+	}
+	close(away)
+	fault.Remove()
+	c.awaitAnswers(600)
+	c.await("known lags", func() bool {
+		records, _ := m.lag()
+		return records == 0 && m.metric("lag_unknown_partitions") == 0
+	})
+	m.stop()
+	c.wantAll(600, true)
 }
 
 // TestGoneTopics: a consumer whose input or output was deleted is not ready, and is again when it is back.

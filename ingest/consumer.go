@@ -119,7 +119,7 @@ func New(cfg Config) (*Consumer, error) {
 		return nil, fmt.Errorf("configuring ingest: %w", err)
 	}
 	all := prometheus.NewRegistry()
-	m, waiting := newMetrics(all), newBacklog()
+	m, waiting := newMetrics(all), newBacklog(3*client.pauses.backlog)
 	all.MustRegister(waiting)
 	if cfg.Registerer != nil {
 		if err := cfg.Registerer.Register(all); err != nil {

@@ -24,7 +24,10 @@ func (c *Client) Hurry(alone bool) {
 }
 
 // Hurry is that of the consumer's client.
-func (c *Consumer) Hurry(alone bool) { c.client.Hurry(alone) }
+func (c *Consumer) Hurry(alone bool) {
+	c.client.Hurry(alone)
+	c.backlog.looks = 3 * c.client.pauses.backlog
+}
 
 // Stall sets how long a partition may neither go on nor try to.
 func (cfg *Config) Stall(timeout time.Duration) { cfg.stallTimeout = timeout }

@@ -231,16 +231,17 @@ func (w *watch) together(looks []look, b balance, lag []int) {
 	if len(looks) == 0 {
 		return
 	}
-	said, readyAll := 0., true
+	said, unknown, readyAll := 0., 0., true
 	for _, s := range looks {
 		said += sumOf(s.metrics, "wardcast_ingest_lag_records")
+		unknown += sumOf(s.metrics, "wardcast_ingest_lag_unknown_partitions")
 		readyAll = readyAll && s.ready == http.StatusOK
 	}
 	w.claim("all are ready while nothing is answered", readyAll && b.waited > time.Minute && b.since > cutOff,
 		5*time.Second, fmt.Sprintf("the oldest note waits %.0f s, the last answer is %.0f s old", b.waited.Seconds(),
 			b.since.Seconds()))
 	least, most := slices.Min(lag), slices.Max(lag)
-	w.claim("the lag is less than half of the truth", said < float64(least)/2 && least > 500, cutOff,
+	w.claim("the lag is less than half of the truth", unknown == 0 && said < float64(least)/2 && least > 500, cutOff,
 		fmt.Sprintf("%.0f, truly %d to %d", said, least, most))
 	w.claim("the lag is more than twice the truth", said > 2*float64(most)+500, cutOff,
 		fmt.Sprintf("%.0f, truly %d to %d", said, least, most))
