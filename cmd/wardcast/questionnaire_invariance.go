@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/alecthomas/kong"
@@ -13,9 +12,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/invariance"
 )
-
-// shownLoadings is the number of loadings that the table shows; JSON has all.
-const shownLoadings = 10
 
 type questionnaireInvarianceCmd struct {
 	answerFlags
@@ -49,7 +45,7 @@ func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps, comma
 	}
 	warnEach(d.Log, "the comparison of the groups may be unreliable", r.Warnings)
 	warnUnconverged(d, r.Unconverged, c.MaxIter)
-	return c.Print(d, r, configuralGrid(r), metricGrid(r), difGrid(r))
+	return c.Print(d, r, configuralGrid(r), difGrid(r))
 }
 
 func marked(name string, reversed bool) string {
@@ -83,22 +79,6 @@ func configuralGrid(r *invariance.Result) *cli.Grid {
 		}
 		grid.Add(f.Factor, f.Numbers[0], f.Numbers[1], f.Congruence, bounds(f.Low, f.High), f.Reference, pValue(f.P),
 			reading)
-	}
-	return grid
-}
-
-func metricGrid(r *invariance.Result) *cli.Grid {
-	m := &r.Metric
-	grid := cli.NewGrid("ITEM", "FACTOR", r.Groups[0].Value, r.Groups[1].Value, "DIFFERENCE", "INTERVAL", "P",
-		"ADJUSTED P")
-	grid.Title = fmt.Sprintf("Metric: loadings differ by %s (root mean square, p %s), at most by %s (p %s).\n",
-		cli.Digits(m.RMS, 3), pValue(m.RMSP), cli.Digits(m.Largest, 3), pValue(m.LargestP))
-	largest := slices.Clone(m.Loadings)
-	slices.SortStableFunc(largest,
-		func(a, b invariance.Loading) int { return cmp.Compare(math.Abs(b.Difference), math.Abs(a.Difference)) })
-	for _, l := range largest[:min(shownLoadings, len(largest))] {
-		grid.Add(marked(l.Item, l.Reversed), l.Factor, l.First, l.Second, l.Difference, bounds(l.Low, l.High),
-			pValue(l.P), pValue(l.AdjustedP))
 	}
 	return grid
 }

@@ -1,6 +1,6 @@
 // Package invariance tests whether a questionnaire measures the same in two groups of participants: whether the same
-// factors are found in each (configural), whether the items have the same loadings (metric), and whether participants
-// with the same scores give the same answers to an item (no differential item functioning, DIF).
+// factors are found in each (configural), and whether participants with the same scores give the same answers to an item
+// (no differential item functioning, DIF). Package cfa tests whether loadings, thresholds and intercepts are the same.
 //
 // With p items and k factors, Λ₁ and Λ₂ are p×k: the loadings that a method learns in each group by itself. They are in
 // units of the standard deviation of each item among both groups together. Factor t of the second group is the match of
@@ -72,7 +72,6 @@ type Result struct {
 	Fits        int        `json:"fits"`
 	Unconverged int        `json:"unconverged"`
 	Configural  Configural `json:"configural"`
-	Metric      Metric     `json:"metric"`
 	DIF         DIF        `json:"dif"`
 	Warnings    []string   `json:"warnings"`
 	Seconds     float64    `json:"seconds"`

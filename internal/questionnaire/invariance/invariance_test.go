@@ -139,14 +139,6 @@ func TestPlantedLoadingIsFound(t *testing.T) {
 	if d := r.DIF.Items[3]; d.NonuniformP > .001 || d.UniformP < .01 || d.Class == invariance.NoDIF {
 		t.Errorf("DIF %+v", d)
 	}
-	for _, l := range r.Metric.Loadings {
-		if own := l.Item == "q4" && math.Abs(l.Difference) > .2; own != (l.AdjustedP < .05) {
-			t.Errorf("loading %+v", l)
-		}
-	}
-	if r.Metric.LargestP > .05 {
-		t.Errorf("metric: %v, p %v", r.Metric.Largest, r.Metric.LargestP)
-	}
 }
 
 // Items that belong to other factors in one group make other factors.
@@ -201,7 +193,7 @@ func TestResultsKeepTheirBits(t *testing.T) {
 				t.Errorf("%s:\n%s", name, diff)
 			}
 		}
-		if other := result(func(o *invariance.Options) { o.Seed = 2 }); cmp.Equal(want.Metric, other.Metric) {
+		if other := result(func(o *invariance.Options) { o.Seed = 2 }); cmp.Equal(want.Configural, other.Configural) {
 			t.Error("another seed draws the same samples")
 		}
 	})
@@ -248,11 +240,6 @@ func TestEmptyFactors(t *testing.T) {
 	last := r.Configural.Factors[2]
 	if !last.Empty || last.Congruence != 0 || !strings.Contains(strings.Join(r.Warnings, "\n"), "empty") {
 		t.Errorf("factor %+v, warnings %q", last, r.Warnings)
-	}
-	for _, l := range r.Metric.Loadings {
-		if math.IsNaN(l.Difference + l.Low + l.High + l.P) {
-			t.Errorf("loading %+v", l)
-		}
 	}
 }
 
@@ -411,58 +398,49 @@ func TestNoDIFIsFoundWhereThereIsNone(t *testing.T) {
 	}
 }
 
-// The same factors are taken for different, and the same loadings, in at most 7 % of the samples; three standard errors
+// The same factors are taken for different in at most 7 % of the samples; three standard errors
 // more are allowed for chance. The tests may be stricter than they say.
-func TestEqualLoadingsAreNotFoundDifferent(t *testing.T) {
+func TestEqualFactorsAreNotFoundDifferent(t *testing.T) {
 	replications := float64(long(t))
 	for name, p := range withoutDIF() {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, method string) {
-				var configural, metric, largest float64
+				var configural float64
 				for seed := range uint64(replications) {
 					o := p.options(1000+seed, method)
 					o.Bootstrap = 59 // p values are multiples of 1/60
 					r := run(t, o)
-					for at, v := range map[*float64]float64{
-						&configural: r.Configural.P, &metric: r.Metric.RMSP, &largest: r.Metric.LargestP,
-					} {
-						if v <= .05 {
-							*at++
-						}
+					if r.Configural.P <= .05 {
+						configural++
 					}
 				}
-				t.Logf("factors %.3f, loadings %.3f and %.3f", configural/replications, metric/replications,
-					largest/replications)
-				for _, share := range []float64{configural, metric, largest} {
-					if most := .07 + 3*math.Sqrt(.07*.93/replications); share/replications > most {
-						t.Errorf("a share of %.3f", share/replications)
-					}
+				share := configural / replications
+				t.Logf("factors %.3f", share)
+				if most := .07 + 3*math.Sqrt(.07*.93/replications); share > most {
+					t.Errorf("a share of %.3f", share)
 				}
 			})
 		})
 	}
 }
 
-// Factors that vary more in one group, with the same loadings, are as congruent as others, and have the same loadings.
+// Factors that vary more in one group, with the same loadings, are as congruent as others.
 func TestVarianceOfFactorsDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	p := &planted{groups: [2]int{1500, 1500}, factors: 2, spread: 1.5, impact: 1}
 	r := run(t, p.options(8, model.MethodFA))
-	if r.Metric.Largest > .15 || r.Metric.LargestP < .05 {
-		t.Errorf("loadings differ by up to %v, p %v", r.Metric.Largest, r.Metric.LargestP)
-	}
 	for _, f := range r.Configural.Factors {
 		if f.Congruence < .99 {
 			t.Errorf("factor %+v", f)
 		}
 	}
-	if len(r.Metric.Loadings) != len(r.DIF.Items)*r.Factors || r.Fits != 3+2*invariance.LeastBootstrap {
-		t.Errorf("%d loadings, %d fits", len(r.Metric.Loadings), r.Fits)
+	if r.Fits != 3+2*invariance.LeastBootstrap {
+		t.Errorf("%d fits", r.Fits)
 	}
 }
 
-// The intervals of congruences and of differences of loadings cover the truth, known from a sample of 40,000, in 90 to
-// 99 % of the samples, but for chance: those of congruences are widened to hold what is seen.
+// The intervals of congruences cover the truth, known from a sample of 40,000, in 90 to 99 % of the
+// samples, but for chance: they are widened to hold what is seen. Both factors have the same congruence.
 func TestIntervalsCover(t *testing.T) {
 	replications := long(t)
 	loading := func(first bool, j, f int) float64 {
@@ -478,36 +456,22 @@ func TestIntervalsCover(t *testing.T) {
 		p := &planted{groups: [2]int{20000, 20000}, factors: 2, loading: loading}
 		truth := run(t, p.options(99, method))
 		p.groups = [2]int{200, 200}
-		own := func(r *invariance.Result) int { // the factor of the first items
-			if math.Abs(r.Metric.Loadings[8].First) > math.Abs(r.Metric.Loadings[9].First) {
-				return 0
-			}
-			return 1
-		}
-		var congruence, congruences, difference, differences float64
+		var congruence, congruences float64
 		for seed := range uint64(replications) {
 			o := p.options(seed, method)
 			o.Bootstrap = 100
 			r := run(t, o)
-			turned := own(r) ^ own(truth)
 			for i, f := range r.Configural.Factors {
 				congruences++
-				if v := truth.Configural.Factors[i^turned].Congruence; f.Low <= v && v <= f.High {
+				if v := truth.Configural.Factors[i].Congruence; f.Low <= v && v <= f.High {
 					congruence++
 				}
 			}
-			for i, l := range r.Metric.Loadings {
-				differences++
-				if v := truth.Metric.Loadings[i^turned].Difference; l.Low <= v && v <= l.High {
-					difference++
-				}
-			}
 		}
-		t.Logf("congruences %.3f, differences %.3f", congruence/congruences, difference/differences)
-		for _, share := range []float64{congruence / congruences, difference / differences} {
-			if share < .9-chance(congruences) || share > .99+chance(congruences) {
-				t.Errorf("a share of %.3f", share)
-			}
+		share := congruence / congruences
+		t.Logf("congruences %.3f", share)
+		if share < .9-chance(congruences) || share > .99+chance(congruences) {
+			t.Errorf("a share of %.3f", share)
 		}
 	})
 }

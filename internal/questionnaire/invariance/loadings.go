@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -68,32 +67,6 @@ func reading(congruence, p float64) string {
 	return OtherFactor
 }
 
-// Metric compares the loadings of the groups.
-type Metric struct {
-	// RMS is the root of the mean squared difference of loadings, Largest the largest absolute one. The p values are
-	// the shares of bootstrap samples whose errors alone are as large.
-	RMS      float64   `json:"rms"`
-	RMSP     float64   `json:"rms_p"`
-	Largest  float64   `json:"largest"`
-	LargestP float64   `json:"largest_p"`
-	Loadings []Loading `json:"loadings"` // item by item
-}
-
-// Loading compares a loading of an item in the groups.
-type Loading struct {
-	Item     string `json:"item"`
-	Reversed bool   `json:"reversed,omitempty"` // scored from the other end
-	Factor   string `json:"factor"`
-	// First and Second are in units of the item's standard deviation, for factors of equal length in both groups.
-	First                  float64 `json:"first"`
-	Second                 float64 `json:"second"`
-	Difference             float64 `json:"difference"`
-	questionnaire.Interval         // 95 %
-	// P is the share of bootstrap samples in which the error of this difference is as large, AdjustedP that of any.
-	P         float64 `json:"p"`
-	AdjustedP float64 `json:"adjusted_p"`
-}
-
 // pair holds the loadings of two groups, p×k. Column t of both is the same factor.
 type pair struct {
 	loadings [2]*mat.Dense
@@ -111,32 +84,6 @@ func (p *pair) congruences() []float64 {
 		}
 	}
 	return all
-}
-
-// equated returns the loadings for factors of equal length in both groups: √(‖λ₁‖·‖λ₂‖). The variance of a factor may
-// differ between groups with the same loadings, and only the lengths depend on it.
-func (p *pair) equated() (first, second *mat.Dense) {
-	rows, k := p.loadings[0].Dims()
-	first, second = mat.NewDense(rows, k, nil), mat.NewDense(rows, k, nil)
-	for t := range k {
-		a, b := mat.Norm(p.loadings[0].ColView(t), 2), mat.Norm(p.loadings[1].ColView(t), 2)
-		ratio := 1.0
-		if a > 0 && b > 0 {
-			ratio = math.Sqrt(b / a)
-		}
-		for j := range rows {
-			first.Set(j, t, p.loadings[0].At(j, t)*ratio)
-			second.Set(j, t, p.loadings[1].At(j, t)/ratio)
-		}
-	}
-	return first, second
-}
-
-// differences returns the first less the second of equated, p×k.
-func (p *pair) differences() *mat.Dense {
-	first, second := p.equated()
-	first.Sub(first, second)
-	return first
 }
 
 // directions returns the loadings with factors of length 1, or 0 for empty ones.
@@ -258,7 +205,6 @@ func (r *run) compare(ctx context.Context) error {
 		return err
 	}
 	r.configural(seen, samples)
-	r.metric(seen, samples)
 	return m.dif(ctx)
 }
 
@@ -346,42 +292,6 @@ func (r *run) configural(seen *pair, samples []*pair) {
 	r.Configural.P = p(least, func(v float64) bool { return v <= worst })
 }
 
-// metric compares the loadings. The p values are the share of bootstrap samples in which the error |d* − d| is at least
-// the difference |d|. The adjusted ones follow the single-step procedure of Westfall and Young (1993), by the largest
-// error in each sample. They control the family-wise error as Holm's do, but do not need a p value of .05/(p·k) from a
-// few hundred samples.
-func (r *run) metric(seen *pair, samples []*pair) {
-	first, second := seen.equated()
-	difference := seen.differences()
-	var drawn, errs []*mat.Dense
-	var largest, rms []float64
-	for _, s := range samples {
-		d, e := s.differences(), &mat.Dense{}
-		e.Sub(d, difference)
-		drawn, errs = append(drawn, d), append(errs, e)
-		largest, rms = append(largest, greatest(e)), append(rms, rootMeanSquare(e))
-	}
-	m := &r.Metric
-	m.RMS, m.Largest = rootMeanSquare(difference), greatest(difference)
-	atLeast := func(least float64) func(float64) bool { return func(v float64) bool { return v >= least } }
-	m.RMSP, m.LargestP = p(rms, atLeast(m.RMS)), p(largest, atLeast(m.Largest))
-	for j, item := range r.study.Items {
-		for t := range r.Factors {
-			d := difference.At(j, t)
-			by := entries(errs, j, t)
-			for b, v := range by {
-				by[b] = math.Abs(v)
-			}
-			m.Loadings = append(m.Loadings, Loading{
-				Item: item.Name, Reversed: item.Reversed, Factor: factorName(t), First: first.At(j, t),
-				Second: second.At(j, t), Difference: d,
-				Interval: percentiles(d, entries(drawn, j, t)), P: p(by, atLeast(math.Abs(d))),
-				AdjustedP: p(largest, atLeast(math.Abs(d))),
-			})
-		}
-	}
-}
-
 func factorName(t int) string { return "factor" + strconv.Itoa(t+1) }
 
 // p returns (1 + the number of values that are as extreme) / (1 + the number of values).
@@ -393,25 +303,8 @@ func column(rows [][]float64, t int) []float64 {
 	return lists.Map(rows, func(row []float64) float64 { return row[t] })
 }
 
-func entries(all []*mat.Dense, j, t int) []float64 {
-	return lists.Map(all, func(a *mat.Dense) float64 { return a.At(j, t) })
-}
-
-func greatest(a *mat.Dense) float64 { return max(mat.Max(a), -mat.Min(a)) }
-
-func rootMeanSquare(a *mat.Dense) float64 {
-	rows, columns := a.Dims()
-	return mat.Norm(a, 2) / math.Sqrt(float64(rows*columns))
-}
-
 func quantile(q float64, values []float64) float64 {
 	return questionnaire.Quantile(slices.Sorted(slices.Values(values)), q)
-}
-
-// percentiles returns the percentile bootstrap interval, widened to hold the observed value, which it may miss if a
-// factor is matched with another one in most samples.
-func percentiles(seen float64, values []float64) questionnaire.Interval {
-	return questionnaire.Interval{Low: min(seen, quantile(.025, values)), High: max(seen, quantile(.975, values))}
 }
 
 // basic returns the basic bootstrap interval, 2·seen less the quantiles. A bootstrap sample has the sampling error
