@@ -104,7 +104,8 @@ func TestLagWithoutALeader(t *testing.T) {
 		return nil, nil, false
 	})
 	fault := c.fake.Fault(kfake.Fault{
-		Keys: []kmsg.Key{kmsg.Fetch}, Topic: c.in, Partitions: []int32{0, 1}, Err: kerr.NotLeaderForPartition, Count: -1,
+		Keys: []kmsg.Key{kmsg.Fetch}, Topic: c.in, Partitions: []int32{0, 1}, Err: kerr.NotLeaderForPartition,
+		Count: -1,
 	})
 	c.send(numbered(100, 300)...)
 	c.await("the lag of the other", func() bool { return m.metric("lag_records", "1") > 0 })
