@@ -9,7 +9,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/hl7"
 )
 
-// TestAllocations bounds the memory that a message takes on its way: its collection delays answers to others. The race detector allocates too.
+// TestAllocations bounds the memory that a message takes on its way: its collection delays answers to others. The race
+// detector allocates too.
 func TestAllocations(t *testing.T) { //nolint:paralleltest // other tests would count
 	b := newBridge(t, nil)
 	data := message{event: "A04", obx: []string{fell, fall, "11289-6|98.6|NM|[degF]", "21612-7|78|NM|a", "11283-9|2"}}.bytes()

@@ -76,8 +76,8 @@ func (s *separated) tabs() (cells []string, line int, err error) {
 	return cells, line, nil
 }
 
-// quoted returns the cell that begins behind a quotation mark, and what follows the closing one: a tab, or nothing. ok is
-// false if there is no such mark.
+// quoted returns the cell that begins behind a quotation mark, and what follows the closing one: a tab, or nothing. ok
+// is false if there is no such mark.
 func (s *separated) quoted(text string) (cell, after string, ok bool) {
 	const mostLines = 1000
 	var lines []string // after the first

@@ -276,8 +276,8 @@ func (x *trial) outside() []fault {
 	}
 }
 
-// permanent takes away the right to write dead letters while a record must become one. Its partition waits, and is named
-// in log, metric and readiness, until soon after the permission is given.
+// permanent takes away the right to write dead letters while a record must become one. Its partition waits, and is
+// named in log, metric and readiness, until soon after the permission is given.
 func (x *trial) permanent(_ *rand.Rand, d time.Duration) {
 	giveBack := x.c.deny(letters, kadm.OpWrite)
 	defer giveBack()

@@ -154,8 +154,8 @@ func (o *Options) choose(f *frame) (names []string, err error) {
 	return steps(o.Invariance, o.Estimator == WLSMV)
 }
 
-// read returns the groups in the order in which they appear, and their answers, n×p. Rows without a group are left out, and
-// with ML and WLSMV those with a missing answer too.
+// read returns the groups in the order in which they appear, and their answers, n×p. Rows without a group are left out,
+// and with ML and WLSMV those with a missing answer too.
 func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Dense, err error) {
 	columns := answers.SheetColumns{Numbers: f.items, Missing: o.Missing, Warn: o.Warn}
 	if o.Group != "" {

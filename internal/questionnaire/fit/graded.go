@@ -94,9 +94,10 @@ func (f *FA) gradedScores(answers *mat.Dense) (scores, errs *mat.Dense, err erro
 	return scores, errs, nil
 }
 
-// measuredOf is measuredBy, for the graded response model with 1/√(1 + I) in place of the standard error, where I is the
-// mean information over the population in answers to the items of the factor that the participant answered: whom the
-// items are too easy or too hard for was asked all the same. The limit is the largest standard error of a measurement.
+// measuredOf is measuredBy, for the graded response model with 1/√(1 + I) in place of the standard error, where I is
+// the mean information over the population in answers to the items of the factor that the participant answered: whom
+// the items are too easy or too hard for was asked all the same. The limit is the largest standard error of a
+// measurement.
 func measuredOf(m *model.Model, answers, errs *mat.Dense) []Measured {
 	if m.FA == nil || m.FA.Graded == nil {
 		return measuredBy(m, errs)

@@ -1,6 +1,7 @@
 // Package invariance tests whether a questionnaire measures the same in two groups of participants: whether the same
-// factors are found in each (configural), and whether participants with the same scores give the same answers to an item
-// (no differential item functioning, DIF). Package cfa tests whether loadings, thresholds and intercepts are the same.
+// factors are found in each (configural), and whether participants with the same scores give the same answers to an
+// item (no differential item functioning, DIF). Package cfa tests whether loadings, thresholds and intercepts are the
+// same.
 //
 // With p items and k factors, Λ₁ and Λ₂ are p×k: the loadings that a method learns in each group by itself. They are in
 // units of the standard deviation of each item among both groups together. Factor t of the second group is the match of

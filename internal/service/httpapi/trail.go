@@ -68,8 +68,8 @@ func (t *Trail) Events() []*Event {
 	return all
 }
 
-// wrongTokensEvery is the minimum interval of log lines about wrong tokens, which can come by the thousand. A line names
-// at most mostNamed of the addresses that they came from.
+// wrongTokensEvery is the minimum interval of log lines about wrong tokens, which can come by the thousand. A line
+// names at most mostNamed of the addresses that they came from.
 const (
 	wrongTokensEvery = 10 * time.Second
 	mostNamed        = 20

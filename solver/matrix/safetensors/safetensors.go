@@ -101,9 +101,9 @@ type entry struct {
 // NaN and infinities are accepted.
 //
 // Errors wrap ErrFormat and name the tensor: a header that is longer than MaxHeader or the file, is not a JSON object,
-// repeats a name, or has more than 10,000 tensors; metadata other than strings; a type other than F64, or an unknown field; a shape that is negative,
-// too large or not the length of the data; offsets outside the file, overlapping or with holes; bytes behind the last
-// tensor.
+// repeats a name, or has more than 10,000 tensors; metadata other than strings; a type other than F64, or an unknown
+// field; a shape that is negative, too large or not the length of the data; offsets outside the file, overlapping or
+// with holes; bytes behind the last tensor.
 func Read(data []byte) (Tensors, map[string]string, error) {
 	if len(data) < 8 {
 		return nil, nil, malformed("%d bytes are too few for a header", len(data))
