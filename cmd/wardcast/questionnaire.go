@@ -229,9 +229,8 @@ func warnUnconverged(d *cli.Deps, fits, maxIter int) {
 const lowestAtEnd = "the error is lowest at an end of the candidates"
 
 type scoreFlags struct {
-	StandardErrors bool `help:"Add the number of answers and a standard error for each factor to the scores of icqf, and write the same scores as the score command. The other methods always do so."`
-	Sums           bool `help:"Add for each subscale, or all items if there are none: the sum (sum_…), the sum prorated for missing answers (prorated_…), its standard error of measurement (sem_…) and the reliable change index (rci_…). For score, the fit must have them too."`
-	MinAnswers     int  `help:"Leave participants with fewer answers out of the table of scores." default:"1" placeholder:"N"`
+	Sums       bool `help:"Add for each subscale, or all items if there are none: the sum (sum_…), the sum prorated for missing answers (prorated_…), its standard error of measurement (sem_…) and the reliable change index (rci_…). For score, the fit must have them too."`
+	MinAnswers int  `help:"Leave participants with fewer answers out of the table of scores." default:"1" placeholder:"N"`
 }
 
 func (t *scoreFlags) table() fit.Table { return fit.Table(*t) }

@@ -79,11 +79,10 @@ func TestQuestionnaireTakesUsedFlags(t *testing.T) {
 	for _, line := range [][]string{
 		{
 			"fit", "--method", "fa", "--factors", "1,2", "--rule", "lowest", "--partitions", "1", "--no-equal-ranges",
-			"--standard-errors", "--rotation", "promax",
+			"--rotation", "promax",
 		},
 		{
 			"fit", "--method", "l1-nmf", "--factors", "2", "--max-iter", "500", "--rel-tol", "1e-6", "--trace",
-			"--standard-errors",
 		},
 		{"rank", "--method", "fa", "--factors", "2", "--partitions", "1", "--correlation", "pearson", "--equal-ranges"},
 		{

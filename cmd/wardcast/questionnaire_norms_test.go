@@ -32,7 +32,7 @@ func TestQuestionnaireNorms(t *testing.T) {
 	}
 	by := []string{"--people", path, "--age", "age", "--bins", "6,12,17", "--sex", "sex"}
 
-	// The scores of a factorization are not those that score gives, unless the fit was asked for these.
+	// The scores of a factorization are not those that score gives.
 	own := []string{
 		"questionnaire", "norms", "--model", dir, "--scores", filepath.Join(dir, "scores.csv"), "--out",
 		out, "--least", "10",
@@ -47,9 +47,7 @@ func TestQuestionnaireNorms(t *testing.T) {
 		"holds the scores of the factorization")
 	alone := filepath.Join(parent, "alone")
 	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta",
-		"0.1", "--factors", "2", "--standard-errors", "--out", alone)
-	succeed(t, "", "questionnaire", "norms", "--model", alone, "--scores", filepath.Join(alone, "scores.csv"), "--out",
-		out, "--least", "10")
+		"0.1", "--factors", "2", "--out", alone)
 
 	// Neither are those of another model.
 	fail(t, cli.ExitUsage, []string{
@@ -105,12 +103,15 @@ func TestQuestionnaireNorms(t *testing.T) {
 		t.Errorf("the log names an id:\n%s", r.Stderr)
 	}
 	rows, err := csv.NewReader(strings.NewReader(r.Stdout)).ReadAll()
-	want := []string{"id", "factor1", "factor2", "percentile_factor1", "t_factor1", "percentile_factor2", "t_factor2"}
+	want := []string{
+		"id", "factor1", "factor2", "answered", "se_factor1", "se_factor2", "percentile_factor1", "t_factor1",
+		"t_low_factor1", "t_high_factor1", "percentile_factor2", "t_factor2", "t_low_factor2", "t_high_factor2",
+	}
 	if err != nil || len(rows) != 61 || !slices.Equal(rows[0], want) {
 		t.Fatalf("%d rows, columns %q: %v", len(rows), rows[0], err)
 	}
 	for i, row := range rows[1:] {
-		if empty := row[3] == "" && row[6] == ""; empty != (i == 1 || i == 2) || row[1] == "" {
+		if empty := row[6] == "" && row[13] == ""; empty != (i == 1 || i == 2) || row[1] == "" {
 			t.Errorf("row %q", row)
 		}
 	}
@@ -130,7 +131,7 @@ func TestQuestionnaireNorms(t *testing.T) {
 	one := clitest.File(t, "one.csv", lines[0]+"\n"+strings.Join(hardly, ",")+"\n")
 	scored := wardcast(t, "", "questionnaire", "score", one, "--model", dir, "--norms", out)
 	single, err := csv.NewReader(strings.NewReader(scored.Stdout)).ReadAll()
-	if err != nil || len(single) != 2 || single[1][1] == "" || single[1][3] != "" && single[1][5] != "" ||
+	if err != nil || len(single) != 2 || single[1][1] == "" || single[1][6] != "" && single[1][10] != "" ||
 		!strings.Contains(scored.Stderr, "scores are not measurements") {
 		t.Errorf("a single answer gives %q, %v, with the log\n%s", single, err, scored.Stderr)
 	}

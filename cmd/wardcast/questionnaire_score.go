@@ -50,8 +50,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 		return err
 	}
 	scores, err := fit.Score(m, c.Input, fit.Scoring{
-		ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Judge: n != nil, Table: c.table(),
-		Warn: d.Log.Warn,
+		ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Table: c.table(), Warn: d.Log.Warn,
 	})
 	if err != nil {
 		return err
@@ -132,7 +131,7 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 			columns = append(columns, model.ErrorName(factor))
 		}
 	}
-	if err := c.checkScores(m, withErrors); err != nil {
+	if err := c.checkScores(m); err != nil {
 		return err
 	}
 	scores, err := answers.ReadSheet(c.Scores, answers.SheetColumns{ID: answers.DefaultID, Numbers: columns})
@@ -179,8 +178,8 @@ func (c *questionnaireNormsCmd) withErrors() (bool, error) {
 }
 
 // checkScores returns an error for the scores of another fit, and for those of the factorization, which a fit of ICQF
-// writes without --standard-errors: the scores of the score command differ, so such norms would not apply to them.
-func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) error {
+// writes: the scores of the score command differ, so such norms would not apply to them.
+func (c *questionnaireNormsCmd) checkScores(m *model.Model) error {
 	own := folder.Same(c.Scores, filepath.Join(c.Model, model.ScoresFile))
 	if dir := filepath.Dir(c.Scores); !own && filepath.Base(c.Scores) == model.ScoresFile {
 		switch sum, err := model.ReadSHA256(dir); {
@@ -193,11 +192,11 @@ func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) err
 			own = true // a copy of the model
 		}
 	}
-	if !own || withErrors || m.Summary.Method != model.MethodICQF {
+	if !own || m.Summary.Method != model.MethodICQF {
 		return nil
 	}
 	return cli.Usagef("--scores %q holds the scores of the factorization, not those of questionnaire score: "+
-		"use its output, or fit with --standard-errors", c.Scores)
+		"use its output", c.Scores)
 }
 
 func warnOutside(d *cli.Deps, file string, outside []norms.Outside) {

@@ -33,6 +33,7 @@ var (
 	ErrVaries        = errors.New("the confounds differ from those")
 	ErrTwoRoles      = errors.New("a column with two roles")
 	ErrNoValue       = errors.New("no participant with answers has this value")
+	ErrCase          = errors.New("another value of the column differs from this one only in capitals")
 	ErrOneClass      = errors.New("the label has only one class")
 	ErrNumbered      = errors.New("its participants have no ids to match with other files")
 	ErrNotShared     = errors.New("no participant in common with the other questionnaires")

@@ -392,13 +392,20 @@ func (t *Table) keepVarying() {
 	t.VisitItems = lists.Take(t.VisitItems, visits)
 }
 
-// checkLabels returns an error for a value of a label that no participant has.
+// checkLabels returns an error for a value of a label that no participant has, or that differs from another one of the
+// column by capitals alone.
 func (t *Table) checkLabels(c *Columns) error {
 	missing := questionnaire.NewMissing(c.Missing)
 	for _, l := range c.Labels {
 		of := t.Groups[slices.IndexFunc(t.Groups, func(g Grouping) bool { return g.Column == l.Name })]
 		for _, value := range []string{l.Positive, l.Negative} {
-			if value == "" || slices.Contains(of.Values, missing.Spelled(value)) {
+			spelled := missing.Spelled(value)
+			differs := func(v string) bool { return v != spelled && strings.EqualFold(v, spelled) }
+			if slices.ContainsFunc(of.Values, differs) {
+				err := fmt.Errorf("%q: %w", value, questionnaire.ErrCase)
+				return &table.Error{File: t.File, Column: l.Name, Err: err}
+			}
+			if value == "" || slices.Contains(of.Values, spelled) {
 				continue
 			}
 			err := fmt.Errorf("%w: %q; %s", questionnaire.ErrNoValue, value, of.list())

@@ -127,6 +127,23 @@ func TestReadNamesTheValuesOfALabel(t *testing.T) {
 	}
 }
 
+// A value of a label and another one that differs by capitals alone are one value to a reader, so an error; other such
+// values of the column may be.
+func TestLabelsThatDifferByCapitals(t *testing.T) {
+	t.Parallel()
+	path := questionnairetest.File(t, "x.csv", "id,q1,dx\na,1,ADHD\nb,2,adhd\nc,3,CTRL\nd,0,1\n")
+	for label, wrong := range map[string]bool{"dx=ADHD": true, "dx=CTRL:adhd": true, "dx=CTRL": false, "dx": false} {
+		labels, err := questionnaire.ParseLabels([]string{label})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = answers.Read(path, &answers.Columns{Items: []string{"q*"}, Labels: labels})
+		if errors.Is(err, questionnaire.ErrCase) != wrong || !wrong && err != nil {
+			t.Errorf("%s: error %v", label, err)
+		}
+	}
+}
+
 func TestReadFindsTheIDs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ header, given, found, first string }{

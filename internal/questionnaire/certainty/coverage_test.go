@@ -351,7 +351,6 @@ func TestCoverageScores(t *testing.T) {
 			for seed := range uint64(samples) {
 				of := test.plant(seed+1, test.participants)
 				o := options(of.answers, 3, test.method, beta)
-				o.Scores.StandardErrors = true
 				var err error
 				if o.Assess, err = (certainty.Settings{Replicates: min(replicates, 60)}).Assess(); err != nil {
 					t.Fatal(err)
@@ -364,10 +363,14 @@ func TestCoverageScores(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				order, cosines := align.Factors(of.scores, f.Scores.Values)
+				scores, err := fit.FactorsOf(&f.Model).Score(of.answers, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				order, cosines := align.Factors(of.scores, scores)
 				for c, column := range order {
 					for i, truth := range mat.Col(nil, c, of.scores) {
-						v := math.Copysign(1, cosines[c]) * f.Scores.Values.At(i, column)
+						v := math.Copysign(1, cosines[c]) * scores.At(i, column)
 						less, e := 1.96*alone.At(i, column), 1.96*f.Scores.Errors.At(i, column)
 						known.add(v-less, truth/test.scale, v+less)
 						all.add(v-e, truth/test.scale, v+e)

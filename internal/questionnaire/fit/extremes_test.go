@@ -103,16 +103,13 @@ func TestScoresOfPeopleWhoWereNotAsked(t *testing.T) {
 				t.Errorf("factor %d: %+v of the %d who were asked; everybody asked: %+v", some+1, got,
 					asked, want[some])
 			}
-			for _, o := range []fit.Scoring{{Table: fit.Table{StandardErrors: true}}, {Judge: true}, {}} {
-				scored, err := fit.Score(&f.Model, questionnairetest.File(t, "y.csv", questionnairetest.CSV(rows)),
-					o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if n := len(scored.Vague[some]); n != f.Summary.Participants-got.Participants {
-					t.Errorf("%+v: score reports %d participants, fit %d", o, n,
-						f.Summary.Participants-got.Participants)
-				}
+			scored, err := fit.Score(&f.Model, questionnairetest.File(t, "y.csv", questionnairetest.CSV(rows)),
+				fit.Scoring{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(scored.Vague[some]); n != f.Summary.Participants-got.Participants {
+				t.Errorf("score reports %d participants, fit %d", n, f.Summary.Participants-got.Participants)
 			}
 			warnings := strings.Join(f.Summary.Warnings, "; ")
 			for _, want := range []string{"with sex M answered q1, q4, q7", fmt.Sprintf(

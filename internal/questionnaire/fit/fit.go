@@ -43,8 +43,8 @@ type Options struct {
 	// Fewest chooses the fewest factors within one standard error of the lowest error instead of the lowest.
 	Fewest bool
 	model.Learning
-	// Table says what the scores hold. With standard errors they are those of Score, which depend on the participant
-	// alone; otherwise those of the factorization. Participants with too few answers for scores are learnt from too.
+	// Scores says what their table holds. For ICQF they are those of the factorization, which Objective is about; those
+	// of Score depend on the participant alone. Participants with too few answers for scores are learnt from too.
 	Scores Table
 	// Trace adds the objective after each update to the summary.
 	Trace bool
@@ -244,7 +244,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	m := o.model(s, l, choice.Choice, best)
 	m.Summary.Seconds, m.Summary.Parallel, m.Summary.Decision = seconds, parallel, choice.Decision
-	scores, alone, err := l.describe(&m, &o)
+	scores, err := l.describe(&m, &o)
 	if err != nil {
 		return nil, fmt.Errorf("describing the fit: %w", err)
 	}
@@ -285,14 +285,10 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		}
 		return a
 	}
-	values, of := inFile(scores), (*mat.Dense)(nil)
-	if o.Scores.errors(&m) {
-		values, of = inFile(alone), inFile(errs)
-	}
 	if o.Scores.Sums {
 		m.Summary.Sums = model.SumScales(s.Items, answers, linalg.Threads(o.Threads))
 	}
-	out, few, err := o.Scores.scores(s.Table, values, of, m.Summary.Sums)
+	out, few, err := o.Scores.scores(s.Table, inFile(scores), inFile(errs), m.Summary.Sums)
 	if err != nil {
 		return nil, err
 	}

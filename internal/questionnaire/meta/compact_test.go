@@ -103,7 +103,7 @@ func TestMetaRefusesStrangers(t *testing.T) {
 		t.Errorf("an id twice: error %v, want one of line 6", err)
 	}
 	rewrite(t, scores, func(lines []string) {
-		lines[4] = "x,0,0,0\n"
+		lines[4] = "x,0,0,0,9,0.1,0.1,0.1\n"
 		for i := range lines {
 			lines[i] = "other" + lines[i]
 		}

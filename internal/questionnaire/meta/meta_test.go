@@ -210,7 +210,7 @@ func TestMetaWantsAllScores(t *testing.T) {
 func TestMetaLeavesOutVagueScores(t *testing.T) {
 	t.Parallel()
 	dirs := fitsOf(t, questionnairetest.Rows(1),
-		func(o *fit.Options) { o.Columns.Confounds, o.Scores.StandardErrors = nil, true })
+		func(o *fit.Options) { o.Columns.Confounds = nil })
 	missing := func() float64 {
 		t.Helper()
 		o := metaOptions(dirs)

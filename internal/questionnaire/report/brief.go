@@ -29,7 +29,7 @@ func (m sheet) Briefs() []brief {
 	var all []brief
 	for _, c := range m.Columns()[:m.Summary.Factors] {
 		b := brief{Name: c.Name, Items: c.Top[:min(briefItems, len(c.Top))]}
-		b.Theme, b.Scores = theme(b.Items), m.spread(c.Fit)
+		b.Theme, b.Scores = theme(b.Items), m.spread(len(all), c.Fit)
 		switch e := m.Summary.ExplainedBy; {
 		case c.Accounted != nil:
 			b.Scores = fmt.Sprintf("It accounts for %s of the variance of the standardized answers. ",
@@ -57,8 +57,9 @@ func theme(items []model.Loading) string {
 	return strings.TrimRight(chart.Shorten(items[0].Text, longestText), ".")
 }
 
-// spread describes the distribution of a factor's scores, and the error of a single one.
-func (m sheet) spread(f *model.FactorFit) string {
+// spread describes the distribution of a factor's scores, and the error of a single one. A fit with a bootstrap has two
+// errors: that of measurement, which the reliability is about, and one that includes the error of the loadings.
+func (m sheet) spread(factor int, f *model.FactorFit) string {
 	how := fmt.Sprintf("Present to %.2f on average. It is absent in %s of the participants, and more than half "+
 		"present in %s.", f.Mean, wording.Percent(f.Absent), wording.Percent(f.High))
 	if m.FA != nil {
@@ -68,15 +69,19 @@ func (m sheet) spread(f *model.FactorFit) string {
 		return how
 	}
 	const normal = 1.96
-	how += fmt.Sprintf(" A single score is known to about ±%.2f (95 %%", normal*f.StandardError)
-	if b := m.Summary.Bootstrap; b == nil {
-		how += ", if the loadings are right"
+	all, alone := f.StandardError, f.StandardError
+	if b := m.Summary.Bootstrap; b != nil {
+		alone = math.Sqrt(max(0, all*all-b.Scores[factor]*b.Scores[factor]))
 	}
-	how += fmt.Sprintf("); reliability %.2f", f.Reliability)
+	how += fmt.Sprintf(" The error of measurement of a single score is about ±%.2f (95 %%); reliability %.2f",
+		normal*alone, f.Reliability)
 	if f.Reliability < groups {
 		how += ", which is low"
 	}
 	how += "."
+	if all > alone {
+		how += fmt.Sprintf(" The loadings are not known exactly either: with their error it is ±%.2f.", normal*all)
+	}
 	if few := m.Summary.Participants - f.Participants; f.Participants > 0 && few > 0 {
 		how += fmt.Sprintf(" This is about %s; %s gave too few answers about it.",
 			wording.Count(f.Participants, "participant"), wording.Count(few, "other"))
@@ -103,15 +108,27 @@ func (m sheet) Words() string {
 	case s.Factors == 1:
 		verb += "s"
 	}
-	unseen := ""
+	scores, unseen := "", ""
+	if m.FA != nil {
+		scores = "By the participants' scores, "
+	}
 	if e := s.ExplainedBy; e != nil && e.CrossValidated != nil {
 		unseen = fmt.Sprintf(", and %s in participants and answers that the fit has not seen",
 			wording.Percent(e.CrossValidated.Explained))
 	}
-	return fmt.Sprintf(
-		"%s answered %s. %s %s %s of the differences between participants in their answers to an item%s.",
-		wording.Count(s.Participants, "participant"), wording.Count(len(m.Items), "item"), factors, verb,
+	words := fmt.Sprintf(
+		"%s answered %s. %s%s %s %s of the differences between participants in their answers to an item%s.",
+		wording.Count(s.Participants, "participant"), wording.Count(len(m.Items), "item"), scores, factors, verb,
 		wording.Percent(s.Explained), unseen)
+	if m.FA != nil {
+		var common float64
+		for _, a := range s.Accounted {
+			common += a.Proportion
+		}
+		words += fmt.Sprintf(" What the items have in common by the loadings alone is less, %s of the variance of the "+
+			"standardized answers: scores also fit what each answer has of its own.", wording.Percent(common))
+	}
+	return words
 }
 
 // Sure lists the precision of the numbers.
@@ -125,9 +142,16 @@ func (m sheet) Sure() []string {
 		}
 	}
 	if lowest <= highest {
-		all = append(all, fmt.Sprintf("Scores: the reliability of the factors is %.2f to %.2f. It is the share of "+
-			"the scores' variance that is not error of measurement. From %.2f on, scores can compare groups; "+
-			"from 0.90 on, they can judge a single person.", lowest, highest, groups))
+		sure := fmt.Sprintf("Scores: the reliability of the factors is %.2f to %.2f. It is the share of the scores' "+
+			"variance that is not error of measurement, with loadings that count as known. From %.2f on, scores can "+
+			"compare groups; from 0.90 on, they can judge a single person, if the error of the loadings adds little. "+
+			"It is estimated from one measurement, and is not the correlation of scores at two times.", lowest, highest,
+			groups)
+		if m.FA == nil {
+			sure += " For this method it is approximate, since bounds and penalties bend the scores: that correlation " +
+				"can be lower or higher by 0.1 even in people who have not changed."
+		}
+		all = append(all, sure)
 	}
 	if b := s.Bootstrap; b != nil {
 		least := 0
@@ -137,8 +161,8 @@ func (m sheet) Sure() []string {
 			}
 		}
 		all = append(all, fmt.Sprintf("Loadings: the brackets are %.0f %% intervals from %d bootstrap samples "+
-			"of these participants. The least stable factor is factor%d, with a mean congruence of %.2f with its match; "+
-			"from 0.95 on two factors count as equal, from 0.85 on as similar.", 100*b.Level, b.Replicates,
+			"of these participants. The least stable factor is factor%d, with a mean congruence of %.3f with its "+
+			"match; from 0.95 on two factors count as equal, from 0.85 on as similar.", 100*b.Level, b.Replicates,
 			least+1, b.Factors[least].Congruence))
 	} else {
 		all = append(all, "Loadings: their intervals were not asked for (--bootstrap).")

@@ -386,14 +386,16 @@ func TestFirstPage(t *testing.T) {
 	s.Bootstrap = &model.Bootstrap{
 		Replicates: 200, Level: 0.95, Factors: []model.Again{{Congruence: 0.97}, {Congruence: 0.84}},
 		Loadings: model.Intervals{Errors: table(0.1), Low: table(0.75), High: table(2.75)},
-		Scores:   []float64{0.01, 0.02},
+		Scores:   []float64{0.06, 0.02},
 	}
 	page, _, _ := strings.Cut(rendered(t, m, nil), "Details</h1>")
 	for _, want := range []string{
 		"mean 11.5, standard deviation 3.25, 6 to 17", "<bdi>F</bdi>: 97, <bdi>M</bdi>: fewer than 5",
 		"explain 62.5 % of the differences", "2.50 (0.75 to 2.75)", "It explains 50.0 % of the differences.",
-		"known to about ±0.20 (95 %); reliability 0.85", "reliability of the factors is 0.60 to 0.85",
-		"37.5 % in participants and answers that the fit has not seen", "from 200 bootstrap samples", "mean congruence of 0.84",
+		"of a single score is about ±0.16 (95 %); reliability 0.85. The loadings are not known exactly either: with " +
+			"their error it is ±0.20.", "reliability of the factors is 0.60 to 0.85",
+		"37.5 % in participants and answers that the fit has not seen", "from 200 bootstrap samples",
+		"mean congruence of 0.840",
 		fmt.Sprintf("This is about %d participants; 1 other gave too few answers about it.", s.Participants-1),
 		fmt.Sprintf("This is about %d participants; 7 others gave too few answers about it.", s.Participants-7),
 	} {
@@ -402,7 +404,7 @@ func TestFirstPage(t *testing.T) {
 		}
 	}
 	s.Bootstrap = nil
-	if want := "±0.20 (95 %, if the loadings are right); reliability 0.85"; !strings.Contains(rendered(t, m, nil),
+	if want := "±0.20 (95 %); reliability 0.85."; !strings.Contains(rendered(t, m, nil),
 		want) {
 		t.Errorf("without errors of the loadings the first page lacks %q", want)
 	}
