@@ -60,6 +60,7 @@ type Pool struct {
 	visits                  map[string]*poolVisit
 	held                    int       // bytes
 	firstNote, firstOutcome time.Time // earliest Seen of each, zero without any
+	begins                  time.Time // Begins
 }
 
 // poolVisit holds the events of a visit in order. Outcomes without a note wait for it.
@@ -87,8 +88,8 @@ const (
 	shareBytes   = 32
 )
 
-// Score adds a scored note. It keeps e.Patient.Wards. It reports false, and leaves the note out, if the pool is full:
-// it has MostVisits visits, 64 notes of this one, or 192 MiB in all.
+// Score adds a scored note. It keeps e.Patient.Wards. It reports false, and leaves the note out, if the visit has 64
+// notes. If the pool is full, with MostVisits visits or 192 MiB, it drops the oldest tenth of its visits first.
 func (p *Pool) Score(e Scored) bool {
 	p.firstNote = earlier(p.firstNote, e.Seen)
 	size := scoredBytes + len(e.VisitID) + len(e.Patient.Complaint)
@@ -98,7 +99,7 @@ func (p *Pool) Score(e Scored) bool {
 	return keep(p, e.VisitID, func(v *poolVisit) *[]Scored { return &v.scored }, e, size)
 }
 
-// Decide adds an outcome, or reports false as Score does.
+// Decide adds an outcome as Score adds a note.
 func (p *Pool) Decide(e Outcome) bool {
 	if e.At.IsZero() {
 		e.At = e.Seen
@@ -108,10 +109,10 @@ func (p *Pool) Decide(e Outcome) bool {
 	return keep(p, e.VisitID, func(v *poolVisit) *[]Outcome { return &v.outcomes }, e, size)
 }
 
-// keep adds an event at its place among those of a visit, unless it is there. It reports whether there is room.
+// keep adds an event at its place among those of a visit, unless it is there. It reports false if the visit is full.
 func keep[E event](p *Pool, visit string, of func(*poolVisit) *[]E, e E, size int) bool {
 	v := p.visit(visit, size)
-	if v == nil || len(*of(v)) == mostEvents {
+	if len(*of(v)) == mostEvents {
 		return false
 	}
 	events := of(v)
@@ -137,12 +138,12 @@ func (p *Pool) Erase(visit string) {
 	}
 }
 
-// visit returns a visit, a new one if need be; nil if there is no room for it or for an event of this size.
+// visit returns a visit with room for an event of this size, a new one if need be.
 func (p *Pool) visit(id string, size int) *poolVisit {
-	v := p.visits[id]
-	if p.held+size > mostBytes || v == nil && len(p.visits) == MostVisits {
-		return nil
+	for len(p.visits) > 0 && (p.held+size > mostBytes || p.visits[id] == nil && len(p.visits) == MostVisits) {
+		p.makeRoom()
 	}
+	v := p.visits[id]
 	if v == nil {
 		v = &poolVisit{}
 		p.visits[id] = v
@@ -164,23 +165,47 @@ func (v *poolVisit) arrived(e *Scored) time.Time {
 	return e.Patient.Arrived
 }
 
+// newest returns when the patient arrived at the latest, or when the newest outcome came without a note.
+func (v *poolVisit) newest() (t time.Time) {
+	if len(v.scored) == 0 {
+		return v.outcomes[len(v.outcomes)-1].Seen
+	}
+	for i := range v.scored {
+		t = later(t, v.arrived(&v.scored[i]))
+	}
+	return t
+}
+
 // Forget drops visits that arrived more than Memory before t, and outcomes as old without a note. No later Moment
 // changes.
 func (p *Pool) Forget(t time.Time) {
 	oldest := t.Add(-Memory)
 	for id, v := range p.visits {
-		newest := time.Time{}
-		for i := range v.scored {
-			newest = later(newest, v.arrived(&v.scored[i]))
-		}
-		if len(v.scored) == 0 {
-			newest = v.outcomes[len(v.outcomes)-1].Seen
-		}
-		if newest.Before(oldest) {
+		if v.newest().Before(oldest) {
 			p.Erase(id)
 		}
 	}
 }
+
+// makeRoom drops the oldest tenth of the visits. Patients who wait are of the newest.
+func (p *Pool) makeRoom() {
+	type aged struct {
+		id     string
+		newest time.Time
+	}
+	all := make([]aged, 0, len(p.visits))
+	for id, v := range p.visits {
+		all = append(all, aged{id, v.newest()})
+	}
+	slices.SortFunc(all, func(a, b aged) int { return cmp.Or(a.newest.Compare(b.newest), cmp.Compare(a.id, b.id)) })
+	for _, v := range all[:(len(all)+9)/10] {
+		p.begins = later(p.begins, v.newest)
+		p.Erase(v.id)
+	}
+}
+
+// Begins returns the time up to which visits were dropped to make room; zero if none were.
+func (p *Pool) Begins() time.Time { return p.begins }
 
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
@@ -197,14 +222,17 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Since returns from when on both notes and outcomes were known at t, within Memory. The KafkaTopics may reach back
+// Since returns from when on both notes and outcomes were known at t, within Memory and from Begins on. The KafkaTopics may reach back
 // differently: outcomes before the first note do not show how many arrived, nor notes before the first outcome how many
 // were admitted. Without a note it is t.
 func (p *Pool) Since(t time.Time) time.Time {
 	if p.firstNote.IsZero() || p.firstNote.After(t) {
 		return t
 	}
-	since := later(p.firstNote, t.Add(-Memory))
+	since := later(later(p.firstNote, t.Add(-Memory)), p.begins)
+	if since.After(t) {
+		return t
+	}
 	if p.firstOutcome.After(t) {
 		return since
 	}

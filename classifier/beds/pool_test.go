@@ -277,11 +277,11 @@ func TestPoolMemory(t *testing.T) {
 		return e
 	}
 	taken := 0
-	for i, more := 0, true; more; i++ {
+	for i := 0; p.Begins().IsZero(); i++ {
 		for j := range 8 {
 			e := event(i, j)
-			more = p.Score(e) &&
-				p.Decide(beds.Outcome{Order: e.Order, VisitID: e.VisitID, Ward: fmt.Sprintf("%0200d", i)})
+			p.Score(e)
+			p.Decide(beds.Outcome{Order: e.Order, VisitID: e.VisitID, Ward: fmt.Sprintf("%0200d", i)})
 			taken++
 		}
 	}
@@ -291,27 +291,21 @@ func TestPoolMemory(t *testing.T) {
 	if got := int64(after.HeapAlloc) - int64(before.HeapAlloc); got > most || taken < 50_000 {
 		t.Errorf("%d bytes are held for %d notes, want at most %d", got, taken, most)
 	}
-	late := event(beds.MostVisits, 0)
-	full := !p.Score(late)
-	p.Erase(visit(0))
-	if !full || !p.Score(late) {
-		t.Errorf("refused when full: %t; or there is no room after a visit was erased", full)
-	}
 	p.Forget(start.Add(2 * beds.Memory))
-	if p.Len() != 0 || !p.Score(late) {
-		t.Error("no room after all were forgotten")
+	if p.Len() != 0 {
+		t.Errorf("%d visits are not forgotten", p.Len())
 	}
 }
 
-// TestPoolBounds: neither visits nor events of one are more than stated, a repeat beyond is refused too, and an erased
-// visit leaves room.
+// TestPoolBounds: neither visits nor events of one are more than stated. Who comes to a full pool waits as others do: the
+// oldest visits go, and the past is known since then.
 func TestPoolBounds(t *testing.T) {
 	t.Parallel()
 	p := beds.NewPool()
 	scored := func(visit string, i int) beds.Scored {
 		return beds.Scored{
 			Order: beds.Order{Seen: start.Add(time.Duration(i) * time.Second)}, VisitID: visit,
-			Patient: beds.Patient{P: .5, Arrived: start},
+			Patient: beds.Patient{P: .5, Arrived: start.Add(time.Duration(i) * time.Second)},
 		}
 	}
 	taken := 0
@@ -327,25 +321,38 @@ func TestPoolBounds(t *testing.T) {
 	if taken != 64 || p.Len() != 1 {
 		t.Errorf("%d notes of one visit, %d visits", taken, p.Len())
 	}
-	for i := range beds.MostVisits {
-		p.Score(scored(strconv.Itoa(i), 0))
+	const more = beds.MostVisits + 5
+	for i := range more {
+		if !p.Score(scored(strconv.Itoa(i), i)) {
+			t.Fatalf("visit %d is refused", i)
+		}
 	}
-	if p.Len() != beds.MostVisits || p.Score(scored("one more", 0)) || p.Decide(beds.Outcome{VisitID: "another"}) {
-		t.Errorf("%d visits", p.Len())
+	if n := p.Len(); n > beds.MostVisits || n < beds.MostVisits*9/10 || !p.Has(strconv.Itoa(more-1)) || p.Has("0") {
+		t.Errorf("%d visits, the first among them: %t, or not the last", n, p.Has("0"))
 	}
-	if !p.Score(scored("7", 1)) {
-		t.Error("a visit that is there is refused a corrected note")
-	}
-	p.Erase("7")
-	if !p.Score(scored("one more", 0)) {
-		t.Error("no room after a visit was erased")
+	if !p.Decide(beds.Outcome{VisitID: "another"}) {
+		t.Error("an outcome is refused")
 	}
 	fit, err := beds.Generic("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := p.Moment(start.Add(time.Hour), fit); len(m.Waiting) != beds.MostVisits {
-		t.Errorf("%d wait", len(m.Waiting))
+	now := start.Add(more * time.Second)
+	waiting, patience := 0, int(fit.Patience().Seconds())
+	for i := range more {
+		if p.Has(strconv.Itoa(i)) && more-i <= patience {
+			waiting++
+		}
+	}
+	m := p.Moment(now, fit)
+	if len(m.Waiting) < waiting || waiting < patience/2 {
+		t.Errorf("%d wait, at least %d of them known", len(m.Waiting), waiting)
+	}
+	if begins := p.Begins(); !m.Since.Equal(begins) || !begins.After(start) || !begins.Before(now.Add(-fit.Patience())) {
+		t.Errorf("known since %s, dropped until %s", m.Since, begins)
+	}
+	if m := p.Moment(start, fit); !m.Since.Equal(start) {
+		t.Errorf("what is forgotten is known since %s", m.Since)
 	}
 }
 

@@ -78,6 +78,7 @@ type Demand struct {
 	details details
 	models  map[string]string // names of models, each kept once
 	erased  int               // visits
+	begins  time.Time         // of the pool, as it was last logged
 	fits    fits
 	left    *loglimit.Limiter // log lines about messages left out, by reason
 
@@ -280,7 +281,7 @@ func visit(id string) string {
 const (
 	noTime    = "no_time"    // of the record
 	otherSite = "other_site" // it names another site
-	full      = "full"       // of visits, or of events of its visit
+	full      = "full"       // of events of its visit
 )
 
 // prediction records a prediction, decoded into a, or returns why it is skipped.

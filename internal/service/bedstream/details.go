@@ -56,6 +56,9 @@ func newDetails(c *Config) details {
 func (ds *details) of(visit string) *detail {
 	d := ds.visits[visit]
 	if d == nil {
+		if len(ds.visits) == beds.MostVisits {
+			ds.makeRoom()
+		}
 		d = &detail{}
 		ds.visits[visit] = d
 	}
@@ -95,9 +98,6 @@ func (ds *details) predicted(visit string, o beds.Order, row uint64, value []byt
 
 // noted records a note of a visit, nil if it was erased. It shares no memory with it.
 func (ds *details) noted(visit string, o beds.Order, n *msg.Note) {
-	if ds.visits[visit] == nil && len(ds.visits) >= beds.MostVisits {
-		return
-	}
 	d := ds.of(visit)
 	if o.Compare(d.noted) < 0 {
 		return
@@ -153,16 +153,30 @@ func (ds *details) forgetPeople(pool *beds.Pool) {
 	maps.DeleteFunc(ds.people, func(visit, _ string) bool { return ds.visits[visit] == nil && !pool.Has(visit) })
 }
 
-// shrink drops the oldest predictions and texts until a quarter of the room is free.
-func (ds *details) shrink() {
-	newest := func(d *detail) time.Time {
+// oldest returns the visits by what became known last of each.
+func (ds *details) oldest() []string {
+	newest := func(visit string) time.Time {
+		d := ds.visits[visit]
 		return slices.MaxFunc([]time.Time{d.scored.Seen, d.noted.Seen}, time.Time.Compare)
 	}
-	oldest := slices.SortedFunc(maps.Values(ds.visits), func(a, b *detail) int { return newest(a).Compare(newest(b)) })
-	for _, d := range oldest {
+	return slices.SortedFunc(maps.Keys(ds.visits), func(a, b string) int { return newest(a).Compare(newest(b)) })
+}
+
+// makeRoom drops the oldest tenth of the visits.
+func (ds *details) makeRoom() {
+	for _, visit := range ds.oldest()[:len(ds.visits)/10] {
+		ds.held -= ds.visits[visit].size()
+		delete(ds.visits, visit)
+	}
+}
+
+// shrink drops the oldest predictions and texts until a quarter of the room is free.
+func (ds *details) shrink() {
+	for _, visit := range ds.oldest() {
 		if ds.held <= ds.most/4*3 {
 			return
 		}
+		d := ds.visits[visit]
 		ds.held -= d.size()
 		d.shrink()
 	}

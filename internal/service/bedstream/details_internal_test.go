@@ -3,6 +3,7 @@ package bedstream
 import (
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,20 @@ func TestDetailsMemory(t *testing.T) {
 	ds.forgetPeople(beds.NewPool())
 	if len(ds.visits) != 0 || ds.held != 0 || len(ds.people) != 0 {
 		t.Errorf("%d visits, %d bytes and %d patients are not forgotten", len(ds.visits), ds.held, len(ds.people))
+	}
+}
+
+// TestDetailsOfManyVisits: when there are too many, the oldest go, and what comes is kept.
+func TestDetailsOfManyVisits(t *testing.T) {
+	t.Parallel()
+	ds := newDetails(&Config{})
+	const visits = beds.MostVisits + 10
+	for i := range visits {
+		ds.noted(strconv.Itoa(i), beds.Order{Seen: time.Unix(int64(i), 0)}, &msg.Note{Site: "A"})
+	}
+	if n := len(ds.visits); n > beds.MostVisits || n < beds.MostVisits*9/10 || ds.visits["0"] != nil ||
+		ds.visits[strconv.Itoa(visits-1)] == nil {
+		t.Errorf("%d visits; the oldest or not the newest among them", n)
 	}
 }
 

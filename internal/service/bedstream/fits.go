@@ -144,6 +144,10 @@ func (d *Demand) forget() {
 		d.details.forgetPeople(d.pool)
 	}
 	d.metrics.visits.Set(float64(d.pool.Len()))
+	if begins := d.pool.Begins(); begins.After(d.begins) {
+		d.begins = begins
+		d.log.Warn("more visits than can be remembered: forecasts know only those since", "since", begins)
+	}
 }
 
 // renew adopts the fit of the generation in use, unless it is adopted. logged has the versions logged as damaged, "" if
