@@ -207,6 +207,27 @@ func (p *Pool) makeRoom() {
 // Begins returns the time up to which visits were dropped to make room; zero if none were.
 func (p *Pool) Begins() time.Time { return p.begins }
 
+// Redate moves what is said to have become known after t, by more than clocks differ, to t. The clock was set back, or
+// another one is ahead: until t catches up, new patients would be missing and decided ones would wait again.
+func (p *Pool) Redate(t time.Time) {
+	redate := func(seen *time.Time) {
+		if seen.After(t.Add(clockSkew)) {
+			*seen = t
+		}
+	}
+	for _, v := range p.visits {
+		for i := range v.scored {
+			redate(&v.scored[i].Seen)
+		}
+		for i := range v.outcomes {
+			redate(&v.outcomes[i].Seen)
+		}
+	}
+	redate(&p.firstNote)
+	redate(&p.firstOutcome)
+	redate(&p.begins)
+}
+
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b

@@ -99,6 +99,23 @@ func TestWhoWaits(t *testing.T) {
 	}
 }
 
+// TestRedate: after the clock was set back by two hours, who came and who was decided before stays so.
+func TestRedate(t *testing.T) {
+	t.Parallel()
+	pool := poolOf(scored("a", minutes(125), minutes(0), .3), scored("b", minutes(126), minutes(1), .4),
+		decided("b", minutes(127), beds.Decided), scored("c", minutes(4), minutes(2), .5),
+		decided("c", minutes(128), beds.Decided), scored("d", minutes(11), minutes(3), .6))
+	pool.Redate(minutes(8))
+	var got []float64
+	m := pool.Moment(minutes(8), noHistory(t))
+	for _, p := range m.Waiting {
+		got = append(got, p.P)
+	}
+	if !slices.Equal(got, []float64{.3}) { // d is three minutes ahead, as clocks may be
+		t.Errorf("%v wait, want .3", got)
+	}
+}
+
 func TestArrivalWithoutTimeIsTheFirstNote(t *testing.T) {
 	t.Parallel()
 	m := poolOf(scored("a", minutes(9), time.Time{}, .4), scored("a", minutes(4), time.Time{}, .3)).Moment(minutes(10),

@@ -101,23 +101,24 @@ func (b *Bundle) Parse(name string, data []byte) (err error) {
 	case VocabularyFile:
 		b.Vocabulary, err = parseVocabulary(data)
 	case EvaluationFile:
-		if !json.Valid(data) {
-			return errors.New("not JSON")
-		}
-		b.Evaluation = data
+		b.Evaluation, err = data, checkJSON(data)
 	case CardFile:
 		b.Card = string(data)
 	case ReportFile:
-		if !json.Valid(data) {
-			return errors.New("not JSON")
-		}
-		b.Report = data
+		b.Report, err = data, checkJSON(data)
 	case PageFile:
 		b.Page = data
 	case TensorsFile:
 		b.Tensors, _, err = safetensors.Read(data)
 	}
 	return err
+}
+
+func checkJSON(data []byte) error {
+	if !json.Valid(data) {
+		return errors.New("not JSON")
+	}
+	return CheckValues(data)
 }
 
 // parseVocabulary decodes the terms one by one, since a file may hold far more than any training makes.

@@ -138,6 +138,21 @@ func TestParseManifestNamesTheFirstFault(t *testing.T) {
 	}
 }
 
+// TestManyValues: files of a few megabytes are refused whose values would take gigabytes.
+func TestManyValues(t *testing.T) {
+	t.Parallel()
+	many := strings.Repeat(",{}", MaxValues+1) + "]}"
+	if _, err := ParseManifest([]byte(`{"format":"1","aux":[{}` + many)); !errors.Is(err, ErrManifest) ||
+		!strings.Contains(err.Error(), "524288 values") {
+		t.Errorf("of a manifest: %v", err)
+	}
+	for _, name := range []string{ReportFile, EvaluationFile} {
+		if err := new(Bundle).Parse(name, []byte(`{"subgroups":[{}`+many)); !errors.Is(err, ErrManifest) {
+			t.Errorf("of %s: %v", name, err)
+		}
+	}
+}
+
 func TestEveryFileIsRequired(t *testing.T) {
 	t.Parallel()
 	for name := range limits {

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -161,6 +162,17 @@ const (
 	maxCommas = 8 * maxTerms
 )
 
+// MaxValues bounds the commas of any other JSON file of a store: an object without fields may take 200 bytes.
+const MaxValues = 1 << 19
+
+// CheckValues returns an error for JSON of more values than MaxValues, before they are decoded.
+func CheckValues(data []byte) error {
+	if bytes.Count(data, []byte(",")) > MaxValues {
+		return fmt.Errorf("%w: more than %d values", ErrManifest, MaxValues)
+	}
+	return nil
+}
+
 // Limit returns the largest size in bytes of a file of a version, 0 if versions have none of that name.
 func Limit(file string) int64 {
 	if file == ManifestFile {
@@ -206,10 +218,14 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// CheckFormat returns an error that wraps ErrManifest unless this version of the program can read the file.
+// CheckFormat returns an error that wraps ErrManifest unless this version of the program can read the file, and the file
+// is of bounded size once decoded.
 func CheckFormat(data []byte) error {
 	var head struct {
 		Format string `json:"format"`
+	}
+	if err := CheckValues(data); err != nil {
+		return err
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
 		return fmt.Errorf("%w: %w", ErrManifest, err)

@@ -1,7 +1,6 @@
 package fhir
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -14,7 +13,8 @@ const (
 	MaxBundle  = 4 << 20
 	maxEntries = 10_000
 	maxObjects = 100_000
-	maxDepth   = 100 // far above what any resource has
+	maxValues  = 250_000 // commas outside of texts: an empty component takes a hundred bytes
+	maxDepth   = 100     // far above what any resource has
 )
 
 // Errors of Bundles.
@@ -56,8 +56,8 @@ func BundleTypes() []string { return []string{Transaction, Batch, Message, Notif
 // ParseBundle reads a Bundle and the resources of its entries, nil for an entry without one. The error is an
 // *EntryError.
 func ParseBundle(data []byte) (*Bundle, []Resource, error) {
-	if err := checkJSON(data); err != nil {
-		return nil, nil, &EntryError{Err: err}
+	if len(data) > MaxBundle {
+		return nil, nil, &EntryError{Err: ErrTooLarge}
 	}
 	r, err := Parse(data)
 	bundle, is := r.(*Bundle)
@@ -85,19 +85,18 @@ func ParseBundle(data []byte) (*Bundle, []Resource, error) {
 
 // checkJSON refuses what is not JSON in UTF-8, or would need much memory.
 func checkJSON(data []byte) error {
+	deepest, objects, values := size(data)
 	switch {
-	case len(data) > MaxBundle:
-		return ErrTooLarge
-	case bytes.Count(data, []byte("{")) > maxObjects:
+	case objects > maxObjects || values > maxValues:
 		return ErrTooMany
-	case !utf8.Valid(data) || depth(data) > maxDepth || !json.Valid(data):
+	case !utf8.Valid(data) || deepest > maxDepth || !json.Valid(data):
 		return ErrNotJSON
 	}
 	return nil
 }
 
-// depth returns how deep JSON is nested. What is not JSON may have any.
-func depth(data []byte) (deepest int) {
+// size returns how deep JSON is nested, and its numbers of objects and of commas. What is not JSON may have any.
+func size(data []byte) (deepest, objects, commas int) {
 	now, quoted := 0, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
@@ -106,14 +105,18 @@ func depth(data []byte) (deepest int) {
 		case c == '"':
 			quoted = !quoted
 		case quoted:
+		case c == ',':
+			commas++
 		case c == '{' || c == '[':
-			now++
+			if now++; c == '{' {
+				objects++
+			}
 			deepest = max(deepest, now)
 		case c == '}' || c == ']':
 			now--
 		}
 	}
-	return deepest
+	return deepest, objects, commas
 }
 
 // Binary is a document.

@@ -54,6 +54,20 @@ func TestParseBundleRefuses(t *testing.T) {
 	f(strings.Repeat(" ", fhir.MaxBundle)+"{}", fhir.ErrTooLarge, 0)
 	f(strings.Repeat("{", 100_001), fhir.ErrTooMany, 0)
 	f(head+"{}"+strings.Repeat(",{}", 10_000)+"]}", fhir.ErrTooMany, 0)
+	f(head+"null"+strings.Repeat(",null", 250_001)+"]}", fhir.ErrTooMany, 0)
+}
+
+// TestParseRefuses: a line of an export may be larger than a Bundle, and is bounded by its values too.
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	nulls := `{"resourceType":"Observation","component":[null` + strings.Repeat(",null", fhir.MaxBundle) + "]}"
+	if _, err := fhir.Parse([]byte(nulls)); !errors.Is(err, fhir.ErrTooMany) {
+		t.Errorf("an observation of %d components: %v", fhir.MaxBundle, err)
+	}
+	text := `{"resourceType":"Observation","valueString":"` + strings.Repeat(",", fhir.MaxBundle) + `"}`
+	if _, err := fhir.Parse([]byte(text)); err != nil {
+		t.Errorf("a text of commas: %v", err)
+	}
 }
 
 // TestMemory: the worst Bundles that are read need a bounded multiple of their size.
@@ -66,7 +80,7 @@ func TestMemory(t *testing.T) {
 		"one long string": head + `{"resource":{"resourceType":"Observation","valueString":"` +
 			strings.Repeat(`\"`, fhir.MaxBundle/2-100) + `"}}]}`,
 		"unread lists": head + `{"resource":{"resourceType":"Observation","x":[0` +
-			strings.Repeat(",0", fhir.MaxBundle/2-100) + `]}}]}`,
+			strings.Repeat(",0", 249_000) + `]}}]}`,
 	} {
 		var before, after runtime.MemStats
 		runtime.GC()

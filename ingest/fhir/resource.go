@@ -7,7 +7,6 @@ import (
 	"errors"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // The errors of this package. Their texts are fixed codes that quote nothing.
@@ -44,8 +43,8 @@ func (h *Head) Digest() string { return h.digest }
 // Parse reads a resource.
 func Parse(data []byte) (Resource, error) {
 	var h Head
-	if !utf8.Valid(data) || !json.Valid(data) {
-		return nil, ErrNotJSON
+	if err := checkJSON(data); err != nil {
+		return nil, err
 	}
 	if json.Unmarshal(data, &h) != nil || h.ResourceType == "" {
 		return nil, ErrNotFHIR

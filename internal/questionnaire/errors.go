@@ -7,9 +7,13 @@ import (
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
+// MaxItems bounds the items of a file: methods hold several matrices of all pairs of them.
+const MaxItems = 4096
+
 // The reasons of a *table.Error about the files of a questionnaire, in addition to those of package table.
 var (
 	ErrNoItem         = errors.New("no column matches the items")
+	ErrManyItems      = fmt.Errorf("more than %d items", MaxItems)
 	ErrNoAnswers      = errors.New("no participant with answers")
 	ErrOneParticipant = errors.New("only one participant with answers; at least two are needed")
 	ErrNotNumber      = wording.ErrNotNumber

@@ -46,6 +46,7 @@ func readAll(path string, o table.Options, use ...string) (rows int, err error) 
 func TestTextBombs(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
+	row := strings.Repeat("1", 1023) + "\n"
 	gz := func(s string, more string, times int) []byte { return packed(t, s, more, times, false) }
 	for name, c := range map[string]struct {
 		data  []byte
@@ -57,9 +58,10 @@ func TestTextBombs(t *testing.T) {
 		"columns.tsv":    {[]byte(strings.Repeat("\t", 300_000) + "\n1\n"), false, table.ErrManyColumns},
 		"wide.csv":       {[]byte("a" + strings.Repeat(",", 99_999) + "\n1\n"), false, nil},
 		"field.csv.gz":   {gz("a,b\n1,", strings.Repeat("x", mib), 20), false, table.ErrTooLong},
-		"rows.csv.gz":    {gz("a\n", strings.Repeat("1\n", mib/2), 40), false, table.ErrExpands},
-		"rows.csv.zst":   {packed(t, "a\n", strings.Repeat("1\n", mib/2), 40, true), false, table.ErrExpands},
-		"blank.jsonl.gz": {gz("{\"a\":1}\n", strings.Repeat("\n", mib), 40), false, table.ErrExpands},
+		"rows.csv.gz":    {gz("a\n", row, 40<<10), false, table.ErrExpands},
+		"rows.csv.zst":   {packed(t, "a\n", row, 40<<10, true), false, table.ErrExpands},
+		"lines.csv.gz":   {gz("a\n", strings.Repeat("1\n", mib), 1), false, table.ErrManyLines},
+		"blank.jsonl.gz": {gz("{\"a\":1}\n", strings.Repeat("\n", mib), 40), false, table.ErrManyLines},
 		"deep.jsonl":     {[]byte(strings.Repeat(`{"a":`, 300)), false, table.ErrNotObject},
 		"name.jsonl":     {[]byte(`{"` + strings.Repeat("a", 5000) + `":1}`), false, table.ErrLongName},
 		"prefix.jsonl": {

@@ -32,7 +32,7 @@ const (
 	// maxPageHeader bounds the header of a page, which may hold its least and its greatest value.
 	maxPageHeader = 64 << 20
 	// rowsPerByte bounds the rows of a file by its size, beyond the first rowsFree.
-	rowsPerByte, rowsFree = 64, 1 << 20
+	rowsPerByte, rowsFree = 8, 1 << 20
 )
 
 // The reasons for which a Parquet file is not decoded.

@@ -89,6 +89,8 @@ var (
 	// ErrExpands is returned for small files of immense contents, which somebody made to exhaust the memory.
 	ErrExpands = fmt.Errorf("it decompresses to more than %d MiB and %d times its size: decompress it first if you "+
 		"trust it", freeRatio>>20, maxRatio)
+	ErrManyLines = fmt.Errorf("it decompresses to more than %d lines, and one for each byte: decompress it first if you "+
+		"trust it", freeLines)
 	ErrTooLong = fmt.Errorf("a row of more than %d MiB", maxRow>>20)
 	ErrType    = errors.New("values of a Parquet type that is not read, such as raw bytes or intervals")
 	// ErrInt96 is returned since fastparquet takes the microseconds of pandas for nanoseconds.

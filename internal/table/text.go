@@ -29,6 +29,8 @@ const (
 	// A file that decompresses to more than freeRatio bytes may decompress to maxRatio times its size. Text is below 20
 	// times; gzip of one byte over and over is 1,030 times, zstd far more.
 	maxRatio, freeRatio = 200, 32 << 20
+	// Such a file may have freeLines lines, and one for each of its bytes: the same short row over and over takes less.
+	freeLines = 1 << 20
 	// maxColumns bounds the columns of a table, or the names of fields in all rows of JSON lines, each of which has a
 	// cell in every row, and maxName the bytes of each name.
 	maxColumns, maxName = 100_000, 4096
@@ -78,17 +80,21 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// plain is the decompressed bytes. It returns ErrCutOff if they end too early, and ErrExpands if they are too many.
+// plain is the decompressed bytes. It returns ErrCutOff if they end too early, and ErrExpands or ErrManyLines if they
+// are too many.
 type plain struct {
 	compressed io.Reader
 	stored     *counted
-	n          int64
+	n, lines   int64
 }
 
 func (p *plain) Read(b []byte) (int, error) {
 	n, err := p.compressed.Read(b)
 	if p.n += int64(n); p.n > freeRatio && p.n > maxRatio*p.stored.n {
 		return 0, ErrExpands
+	}
+	if p.lines += int64(bytes.Count(b[:n], []byte{'\n'})); p.lines > freeLines && p.lines > p.stored.n {
+		return 0, ErrManyLines
 	}
 	return n, cutOff(err)
 }

@@ -191,6 +191,9 @@ func (c *Columns) layout(s *source, items []questionnaire.Item) (*layout, error)
 	if err != nil {
 		return nil, err
 	}
+	if len(items) > questionnaire.MaxItems {
+		return nil, s.at(s.HeaderLine, questionnaire.ErrManyItems)
+	}
 	l.items = slices.Clone(items)
 	l.itemAt, err = s.places(questionnaire.Names(items))
 	l.statusAt = lists.Map(items, func(item questionnaire.Item) int {

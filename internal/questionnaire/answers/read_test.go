@@ -2,6 +2,7 @@ package answers_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -225,6 +226,15 @@ func utf16Text(s, mark string) string {
 	return mark
 }
 
+// items returns the names of so many items, each behind a comma.
+func items(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, ",q%d", i)
+	}
+	return b.String()
+}
+
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	const head = "id,q1,q2,age,sex\n"
@@ -254,6 +264,11 @@ func TestReadRefuses(t *testing.T) {
 		{"a file of a spreadsheet", "PK\x03\x04\x14\x00\x00\x00", columns, 1, "", table.ErrBinary},
 		{"infinite", head + "secret,0,Inf,7,F\n", columns, 2, "q2", questionnaire.ErrNotFinite},
 		{"beyond float64", head + "secret,0,1e999,7,F\n", columns, 2, "q2", questionnaire.ErrNotFinite},
+		{
+			"thousands of items", "id,q" + items(4096) + "\n1" + strings.Repeat(",1", 4097) + "\n",
+			answers.Columns{Items: []string{"q*"}},
+			1, "", questionnaire.ErrManyItems,
+		},
 		{"short row", head + "a,0,0,7,F\n\nsecret,0,0\n", columns, 4, "", nil},
 		{"confound missing", head + "secret,0,0,NA,F\n", columns, 2, "age", questionnaire.ErrNoConfound},
 		{"confound a word", head + "secret,0,0,old,F\n", columns, 2, "age", questionnaire.ErrNotNumber},

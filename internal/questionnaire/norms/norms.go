@@ -8,6 +8,7 @@
 package norms
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -355,7 +356,8 @@ func (n *Norms) cell(person *answers.SheetRow) (*Cell, Reason) {
 	return &n.Cells[at], ""
 }
 
-const maxNorms = 16 << 20 // bytes of a file
+// maxNorms bounds the bytes of a file, and maxCommas its values, which are counted before they are decoded.
+const maxNorms, maxCommas = 16 << 20, 1 << 21
 
 // Load reads a file of norms. The error wraps ErrNorms if they are damaged or belong to another model.
 func Load(path string, m *model.Model) (*Norms, error) {
@@ -364,7 +366,9 @@ func Load(path string, m *model.Model) (*Norms, error) {
 		return nil, fmt.Errorf("reading the norms: %w", err)
 	}
 	n := &Norms{}
-	if err = json.Unmarshal(data, n); err == nil {
+	if bytes.Count(data, []byte(",")) > maxCommas {
+		err = fmt.Errorf("more than %d values", maxCommas)
+	} else if err = json.Unmarshal(data, n); err == nil {
 		err = n.check(m)
 	}
 	if err != nil {

@@ -364,6 +364,7 @@ func TestLoadRefuses(t *testing.T) {
 		`"participants":3`: `"participants":2`,
 		`"model_sha256"`:   `"age":{"time":"age","edges":[3]},"model_sha256"`,
 		`}]}]}`:            `}]}]`,
+		`"cells":[`:        `"cells":[{}` + strings.Repeat(",{}", maxCommas) + `,`,
 	} {
 		if err := os.WriteFile(path, []byte(strings.Replace(good, from, to, 1)), 0o600); err != nil {
 			t.Fatal(err)

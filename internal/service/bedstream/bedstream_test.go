@@ -282,6 +282,35 @@ func TestPublished(t *testing.T) {
 		func() bool { return latest["_all|_all|8"].Total.Mean > first["_all|_all|8"].Total.Mean+.5 })
 }
 
+// TestClockIsSetBack: those who waited are still listed, and forecasts are published for now.
+func TestClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.config.FitEvery(50 * time.Millisecond)
+	s.fit(60, time.Now().Add(-3*time.Hour))
+	r := s.start()
+	for i := range 3 {
+		s.send(s.note(i, .8, 3*time.Hour))
+	}
+	s.send(s.outcome(0, msg.Admitted))
+	r.waits(2)
+	ingesttest.Await(t, "a forecast", func() bool {
+		return ingesttest.Metric(t, s.registry, "wardcast_beds_forecast_timestamp_seconds") > 0
+	})
+	s.advance(-2 * time.Hour)
+	r.waits(2)
+	c := ingesttest.Reader(t, []string{s.address}, output)
+	ingesttest.Await(t, "a forecast for now", func() (found bool) {
+		c.PollRecords(t.Context(), 100).EachRecord(func(record *kgo.Record) {
+			var b msg.BedDemand
+			err := msg.DecodeBedDemand(record.Value, &b)
+			at, e := time.Parse(time.RFC3339, b.AsOf)
+			found = found || err == nil && e == nil && at.Before(s.now())
+		})
+		return found
+	})
+}
+
 // TestBrokerAway: forecasts are then dated back to when all was known, and go on when the broker is back.
 func TestBrokerAway(t *testing.T) {
 	t.Parallel()

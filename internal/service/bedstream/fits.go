@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/meter"
 )
 
@@ -134,10 +135,11 @@ func (d *Demand) Learn(ctx context.Context) error {
 	}
 }
 
-// forget drops visits that no forecast needs.
+// forget drops visits that no forecast needs, and dates back what a clock that was ahead said of the others.
 func (d *Demand) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.pool.Redate(d.Now())
 	d.pool.Forget(d.Now().Add(-answerable - 2*24*time.Hour))
 	d.details.forget(d.Now().Add(-detailed))
 	if d.predictions.read() {
@@ -216,7 +218,10 @@ func (d *Demand) load(ctx context.Context, version string) (*fitted, error) {
 		return nil, err
 	}
 	var fit beds.Fit
-	if err := json.Unmarshal(data, &fit); err != nil {
+	if err = bundle.CheckValues(data); err == nil {
+		err = json.Unmarshal(data, &fit)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading a fit: %w", err)
 	}
 	f, err := beds.New(&fit)

@@ -77,7 +77,7 @@ func (p *publisher) replay(ctx context.Context) error {
 func (p *publisher) step(ctx context.Context) error {
 	now := p.moment()
 	clock := now.Truncate(onClock)
-	due := clock.After(p.clock)
+	due := clock.After(p.clock) || p.clock.After(p.Now()) // the clock was set back
 	if due {
 		now = clock
 	}

@@ -14,6 +14,7 @@ import (
 type Schedule struct {
 	times cron.Schedule
 	zone  *time.Location
+	now   func() time.Time
 }
 
 // Parse reads a cron expression of five fields (minute, hour, day of the month, month, day of the week), or a word like
@@ -26,7 +27,7 @@ func Parse(expression string, zone *time.Location) (*Schedule, error) {
 		return nil, fmt.Errorf("reading the schedule %q (minute, hour, day of the month, month and day of "+
 			"the week, for example \"30 2 * * *\"): %w", expression, err)
 	}
-	s := &Schedule{times, zone}
+	s := &Schedule{times, zone, time.Now}
 	if s.Next(time.Now()).IsZero() {
 		return nil, fmt.Errorf("the schedule %q has no next time", expression)
 	}
@@ -59,22 +60,36 @@ func asIn(t time.Time, zone *time.Location) time.Time {
 // look is how often the clock is read: it may be set, or stand still while the machine sleeps.
 const look = time.Minute
 
+// due returns the next time after now. A clock that was set back by less than a day does not repeat the last run.
+func (s *Schedule) due(last time.Time) time.Time {
+	now := s.now()
+	if ahead := last.Sub(now); ahead > 0 && ahead < 24*time.Hour {
+		now = last
+	}
+	return s.Next(now)
+}
+
 // Run calls job at each time until ctx, which it passes on, ends, and logs its errors. Times during a run are missed.
 func (s *Schedule) Run(ctx context.Context, log *slog.Logger, job func(context.Context) error) {
-	for {
-		next := s.Next(time.Now())
+	for last := (time.Time{}); ; {
+		next := s.due(last)
 		if next.IsZero() {
 			log.Error("the schedule has no next time")
 			return
 		}
 		log.Info("waiting", "until", next)
-		for time.Now().Before(next) {
+		for s.now().Before(next) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(min(time.Until(next), look)):
+			case <-time.After(min(next.Sub(s.now()), look)):
+			}
+			if due := s.due(last); due.Before(next) { // the clock was set back
+				next = due
+				log.Info("waiting", "until", next)
 			}
 		}
+		last = next
 		err := job(ctx)
 		if ctx.Err() != nil {
 			return

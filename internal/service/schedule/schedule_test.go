@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,6 +96,32 @@ func TestRun(t *testing.T) {
 		}
 		if n := strings.Count(log.String(), "level=ERROR"); n != 1 || !strings.Contains(log.String(), "no broker") {
 			t.Errorf("%d errors in the log:\n%s", n, &log)
+		}
+	})
+}
+
+// A clock that is set back by an hour does not repeat a run. One that was far ahead when the wait began does not make it
+// last as long.
+func TestRunWhenTheClockIsSet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // begins on 1 January 2000
+		ctx, stop := context.WithTimeout(t.Context(), 80*time.Hour)
+		defer stop()
+		s := parse(t, "30 2 * * *", "UTC")
+		var ahead atomic.Int64
+		ahead.Store(int64(366 * 24 * time.Hour))
+		s.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		time.AfterFunc(12*time.Hour, func() { ahead.Store(0) })
+		var began []string
+		s.Run(ctx, slog.New(slog.DiscardHandler), func(context.Context) error {
+			began = append(began, s.now().UTC().Format("2006-2T15:04"))
+			if len(began) == 2 {
+				ahead.Store(-int64(time.Hour))
+			}
+			return nil
+		})
+		if want := []string{"2001-1T02:30", "2000-2T02:30", "2000-3T02:30", "2000-4T02:30"}; !slices.Equal(began, want) {
+			t.Errorf("runs began at %v, want %v", began, want)
 		}
 	})
 }
