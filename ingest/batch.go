@@ -97,6 +97,7 @@ func (b *batch) answer(o *Output) {
 }
 
 func (b *batch) deadLetter(r Record, topic string, v Verdict) {
+	r.fail(v.Reason)
 	o := newLetter(r, topic, v)
 	b.letters = append(b.letters, o)
 	b.verdicts = append(b.verdicts, v)

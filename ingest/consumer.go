@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/internal/meter"
@@ -50,6 +51,8 @@ type Config struct {
 	Published func(record, answer []byte)
 	// Registerer takes the metrics; may be nil. It must not have them already.
 	Registerer prometheus.Registerer
+
+	Tracer trace.Tracer // makes a span for each record that it samples; nil makes none
 
 	Compression string // of the answers: one of Compressions; "" means none
 
@@ -98,6 +101,7 @@ type Consumer struct {
 	answers *Producer
 	// letters compresses: brokers measure a dead letter, a record with more headers, compressed.
 	letters    *Producer
+	tracing    tracing
 	backlog    *backlog
 	workers    *workers
 	batches    sync.Pool // of *batch
@@ -129,6 +133,7 @@ func New(cfg Config) (*Consumer, error) {
 	log := cfg.Logger.With("component", "ingest")
 	c := &Consumer{
 		cfg: cfg, log: log, metrics: m, client: client, backlog: waiting,
+		tracing: tracing{tracer: cfg.Tracer, input: cfg.Input, group: cfg.Group},
 		answers: NewProducer(client, log), letters: NewProducer(client, log), workers: newWorkers(cfg.Handler),
 		busy:    make(chan struct{}, max(maxBusy, 4*runtime.GOMAXPROCS(0))),
 		records: loglimit.New(time.Second), attempts: loglimit.New(10 * time.Second),

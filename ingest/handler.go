@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/ingest/recordset"
@@ -28,6 +29,7 @@ type Record struct {
 	lost    msg.Reason // why it cannot be read, or ""
 	size    int64      // in bytes, 0 if unknown
 	offsets int64      // how many are lost, from Offset on
+	span    trace.Span // in which it is processed; nil if it is not traced
 }
 
 func newRecord(r *recordset.Record, partition int) Record {

@@ -5,15 +5,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
+	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/service/traces"
 )
 
 const (
@@ -97,7 +105,31 @@ func waitForRecords(b *testing.B, conn ingest.Connection, topic string, n int64)
 // BenchmarkConsumer is the rate of the pipeline on the embedded broker, the
 // first join of the group included; BenchmarkEcho is that of a bare kafka-go
 // loop that reads and writes the same.
-func BenchmarkConsumer(b *testing.B) {
+func BenchmarkConsumer(b *testing.B) { consume(b, nil) }
+
+// BenchmarkTraces is BenchmarkConsumer with spans of a share of the records, which a collector takes.
+func BenchmarkTraces(b *testing.B) {
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
+	b.Cleanup(collector.Close)
+	for _, ratio := range []float64{.01, 1} {
+		b.Run(fmt.Sprintf("ratio=%v", ratio), func(b *testing.B) {
+			registry := prometheus.NewRegistry()
+			spans, err := traces.New(&config.Traces{Endpoint: collector.URL, Ratio: ratio}, "", discard, registry)
+			if err != nil {
+				b.Fatal(err)
+			}
+			consume(b, spans.Tracer())
+			spans.Close()
+			b.ReportMetric(ingesttest.Metric(b, registry, "wardcast_trace_spans_total", "dropped")/float64(b.N),
+				"dropped/op")
+		})
+	}
+}
+
+func consume(b *testing.B, tracer trace.Tracer) {
+	b.Helper()
 	conn, client := benchCluster(b, false)
 	fill(b, client)
 	b.ReportAllocs()
@@ -109,7 +141,7 @@ func BenchmarkConsumer(b *testing.B) {
 		}
 		c, err := ingest.New(ingest.Config{
 			Connection: conn, Group: out, Input: "in", Output: out, DeadLetters: "dlq",
-			Handler: answerWorker{make([]byte, benchOutputBytes)}, Logger: discard,
+			Handler: answerWorker{make([]byte, benchOutputBytes)}, Logger: discard, Tracer: tracer,
 		})
 		if err != nil {
 			b.Fatal(err)

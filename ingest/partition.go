@@ -260,13 +260,15 @@ func (p *partition) consume(ctx, produce context.Context, records *recordset.Rea
 func (p *partition) handle(r Record) {
 	begin := time.Now()
 	defer func() { p.c.metrics.handleSeconds.Observe(time.Since(begin).Seconds()) }()
+	if r.Value == nil && r.lost == "" {
+		p.batch.output(r)
+		return // a tombstone erases a record: there is nothing to answer, and a copy of it could erase a newer one
+	}
+	p.c.tracing.begin(&r, begin)
 	out := p.batch.output(r)
 	if r.lost != "" {
 		p.batch.deadLetter(r, p.c.cfg.Input, Verdict{Reason: string(r.lost), Stage: "read"})
 		return
-	}
-	if r.Value == nil {
-		return // a tombstone erases a record: there is nothing to answer, and a copy of it could erase a newer one
 	}
 	if p.worker == nil {
 		p.worker = p.c.workers.borrow()
@@ -307,6 +309,7 @@ func (p *partition) flush(produce context.Context) error {
 	m := p.c.metrics
 	m.inFlight.Add(float64(n))
 	defer m.inFlight.Sub(float64(n))
+	began := time.Now()
 	for {
 		err := p.answers.Produce(produce, p.c.cfg.Output, p.batch.answers)
 		if err == nil {
@@ -325,6 +328,7 @@ func (p *partition) flush(produce context.Context) error {
 	p.failing.Store(false)
 	acknowledged := time.Now()
 	for _, o := range p.batch.answers {
+		p.c.tracing.end(&o.record, p.c.cfg.Output, began, acknowledged)
 		m.endToEnd.Observe(acknowledged.Sub(o.record.Time).Seconds())
 		if p.c.cfg.Published != nil {
 			p.c.cfg.Published(o.record.Value, o.Value)
@@ -350,6 +354,7 @@ func (p *partition) writeDeadLetters(produce context.Context) error {
 	if len(p.batch.letters) == 0 {
 		return nil
 	}
+	began := time.Now()
 	for {
 		err := p.letters.Produce(produce, p.c.cfg.DeadLetters, p.batch.letters)
 		if err == nil {
@@ -365,7 +370,9 @@ func (p *partition) writeDeadLetters(produce context.Context) error {
 		p.onWriteError(err)
 		_ = sleep(produce, p.c.client.pauses.permanent) // if it ended, Produce fails
 	}
+	acknowledged := time.Now()
 	for i, o := range p.batch.letters {
+		p.c.tracing.end(&o.record, p.c.cfg.DeadLetters, began, acknowledged)
 		v, offset := p.batch.verdicts[i], o.record.Offset
 		p.c.metrics.deadLetter(v.Reason)
 		// A line counts the records refused for one reason and names the first.

@@ -31,7 +31,7 @@ func (c *serveCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) 
 		return err
 	}
 	a, err := app.New(ctx, app.Options{
-		Config: cfg, Logger: log, Registry: app.NewRegistry(version),
+		Config: cfg, Logger: log, Registry: app.NewRegistry(version), Version: version,
 		EmbeddedBroker: c.EmbeddedBroker, CreateTopics: c.CreateTopics, ShowNotes: c.ShowNotes, Insecure: c.Insecure,
 	})
 	if err != nil {

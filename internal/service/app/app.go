@@ -20,6 +20,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/embedded"
 	"github.com/wardcast/wardcast/internal/service/bedstream"
 	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/service/traces"
 )
 
 // Options configure an App.
@@ -27,6 +28,7 @@ type Options struct {
 	Config   *config.Config
 	Logger   *slog.Logger
 	Registry *prometheus.Registry
+	Version  string // of the program
 	// Listener serves HTTP in place of Config.HTTP.Listen, unless it is nil. Run closes it.
 	Listener net.Listener
 	// EmbeddedBroker is the folder of a broker in this process, on the first configured address; "" for none.
@@ -48,6 +50,7 @@ type App struct {
 	pulse   pulse
 	web     *web              // nil if HTTP is off
 	demand  *bedstream.Demand // nil if no notes are scored
+	traces  *traces.Traces
 }
 
 // New loads the models and returns an App. It opens no connection and no port.
@@ -92,8 +95,11 @@ func New(ctx context.Context, o Options) (*App, error) {
 			return nil, err
 		}
 	}
+	if a.traces, err = traces.New(&c.Traces, o.Version, o.Logger, o.Registry); err != nil {
+		return nil, err
+	}
 	for _, s := range a.streams {
-		if err := s.open(&o, connection); err != nil {
+		if err := s.open(&o, connection, a.traces.Tracer()); err != nil {
 			return nil, err
 		}
 	}
@@ -192,7 +198,7 @@ func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if open := checkHTTP(&c.HTTP, false); open != nil && httpErr == nil {
 		log.WarnContext(ctx, "serve requires --insecure", "err", open)
 	}
-	return errors.Join(triageErr, err, httpErr)
+	return errors.Join(triageErr, err, httpErr, traces.Check(&c.Traces, log))
 }
 
 // Run scores until ctx ends; then it drains, commits and returns nil. If a part cannot go on, Run returns its error.
@@ -208,6 +214,7 @@ func (a *App) Run(ctx context.Context) error {
 		defer broker.Close()
 	}
 	defer a.client.Close()
+	defer a.traces.Close()
 	parts, ctx := errgroup.WithContext(ctx)
 	if listen := a.Config.HTTP.Listen; listen != "" && a.Listener == nil {
 		var err error

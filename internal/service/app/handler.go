@@ -125,10 +125,7 @@ func address(out *ingest.Output, r *ingest.Record, e *event) {
 	}
 	var id [32]byte
 	out.AddEvent(msg.AppendEventID(id[:0], r.Value, e.model.Name, e.model.Version), e.source, e.typ, e.time)
-	for _, h := range r.Headers {
-		if h.Key == msg.HeaderTraceParent && msg.IsTraceParent(h.Value) {
-			out.AddHeader(h.Key, string(h.Value))
-			break
-		}
+	if parent := r.TraceParent(); parent != "" {
+		out.AddHeader(msg.HeaderTraceParent, parent)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/deadletter"
@@ -57,7 +58,7 @@ type stream struct {
 }
 
 // open creates the consumer and the metrics.
-func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
+func (s *stream) open(o *Options, connection ingest.Connection, tracer trace.Tracer) (err error) {
 	s.log, s.wake, s.swapped = o.Logger.With("stream", s.name), make(chan struct{}, 1), make(chan struct{}, 1)
 	registry := prometheus.WrapRegistererWith(prometheus.Labels{"stream": s.name}, o.Registry)
 	s.metrics = newModelMetrics(registry)
@@ -69,7 +70,7 @@ func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 		Connection: connection, Group: s.group, Input: s.input, Output: s.output, DeadLetters: s.deadLetters,
 		Handler: s.source, Logger: s.log, Registerer: registry, SessionTimeout: o.Config.Kafka.SessionTimeout,
 		ReadyAfterStall: o.Config.Kafka.ReadyAfterStall, Compression: o.Config.Kafka.Compression,
-		Published: s.published,
+		Published: s.published, Tracer: tracer,
 	})
 	if err != nil {
 		return fmt.Errorf("configuring the consumer: %w", err)

@@ -198,6 +198,14 @@ func (b *Bridge) doubled(bad *faults) {
 	}
 }
 
+const notURL = "%q is not a URL of http or https"
+
+// isURL reports whether text is such a URL, or empty.
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	return text == "" || err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
 func (b *Bridge) check() faults {
 	var bad faults
 	if b.Site != "" || b.KeyFile != "" {
@@ -256,9 +264,7 @@ func (b *Bridge) check() faults {
 		{"bridge.answers.fhir", b.Answers.FHIR},
 		{"bridge.fhir.cds.address", b.FHIR.CDS.Address},
 	} {
-		u, err := url.Parse(l[1])
-		bad.add(l[1] != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https"), l[0],
-			"%q is not a URL of http or https", l[1])
+		bad.add(!isURL(l[1]), l[0], notURL, l[1])
 	}
 	bad.add(len(b.FHIR.CDS.Clients) > 0 && b.FHIR.CDS.Address == "", "bridge.fhir.cds.address",
 		"is empty: it is the audience of the tokens of clients")

@@ -40,6 +40,7 @@ type Config struct {
 	Beds           Beds           `yaml:"beds"`
 	Questionnaires Questionnaires `yaml:"questionnaires"`
 	HTTP           HTTP           `yaml:"http"`
+	Traces         Traces         `yaml:"traces"`
 	Bridge         Bridge         `yaml:"bridge"`
 	Log            Log            `yaml:"log"`
 }
@@ -174,6 +175,7 @@ func Default() Config {
 			Listen: "127.0.0.1:8080", LabelRoles: []string{Viewer, Operator}, Shifts: []string{}, TimeZone: "UTC",
 			Connections: 5000, TrustedProxies: []string{},
 		},
+		Traces: Traces{Ratio: 0.01},
 		Bridge: defaultBridge(),
 		Log:    Log{Level: "info"},
 	}
@@ -206,7 +208,8 @@ func Load(path string) (*Config, error) {
 	}
 	for _, p := range append(c.Bridge.files(),
 		&c.Models.Store, &c.Models.SigningKey, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile,
-		&c.Kafka.SASL.PasswordFile, &c.Retrain.Site, &c.HTTP.TLS.CertFile, &c.HTTP.TLS.KeyFile) {
+		&c.Kafka.SASL.PasswordFile, &c.Retrain.Site, &c.HTTP.TLS.CertFile, &c.HTTP.TLS.KeyFile,
+		&c.Traces.TokenFile, &c.Traces.CAFile) {
 		*p = resolve(*p)
 	}
 	for i, p := range c.Models.TrustedKeys {
@@ -234,6 +237,7 @@ func (c *Config) Secrets() []string {
 	all := []string{
 		c.Kafka.TLS.KeyFile, c.Kafka.SASL.PasswordFile, c.HTTP.TLS.KeyFile, b.KeyFile, b.MLLP.TLS.Key, b.FHIR.TLS.Key,
 		b.Answers.TLS.Key, b.FHIR.TokenFile, b.FHIR.SMART.Key, c.Models.SigningKey,
+		c.Traces.TokenFile,
 	}
 	for _, t := range c.HTTP.Tokens {
 		all = append(all, t.TokenFile)
@@ -257,6 +261,7 @@ func (c *Config) Certificates() []string {
 	return slices.DeleteFunc([]string{
 		c.Kafka.TLS.CAFile, c.Kafka.TLS.CertFile, c.HTTP.TLS.CertFile, b.MLLP.TLS.Certificate, b.MLLP.TLS.ClientCA,
 		b.FHIR.TLS.Certificate, b.FHIR.TLS.ClientCA, b.FHIR.CA, b.Answers.TLS.CA, b.Answers.TLS.Certificate,
+		c.Traces.CAFile,
 	}, func(path string) bool { return path == "" })
 }
 
@@ -340,7 +345,7 @@ func (c *Config) check() faults {
 	for _, err := range c.Input.Check() {
 		bad = append(bad, fmt.Errorf("input.%w", err))
 	}
-	bad = slices.Concat(bad, c.HTTP.check(), c.Retrain.Check(), c.Beds.check(), c.Bridge.check())
+	bad = slices.Concat(bad, c.HTTP.check(), c.Traces.check(), c.Retrain.Check(), c.Beds.check(), c.Bridge.check())
 	bad.add(c.HTTP.TimeZone != c.Beds.TimeZone, "http.time_zone", "%q is not beds.time_zone, %q: a site has one clock",
 		c.HTTP.TimeZone, c.Beds.TimeZone)
 	for _, instrument := range slices.Sorted(maps.Keys(q.Models)) {

@@ -188,7 +188,16 @@ func TestLoadRefuses(t *testing.T) {
 			`http.tokens[1].name: "a"`, `http.tokens[1].role: "admin"`, "http.tokens[1]: needs either",
 			"http.tokens[2].name", "http.tokens[2]: needs either",
 		}},
-		"proxies":          {ok + "http: {trusted_proxies: [10.0.0.0/40]}\n", []string{"http.trusted_proxies"}},
+		"proxies": {ok + "http: {trusted_proxies: [10.0.0.0/40]}\n", []string{"http.trusted_proxies"}},
+		"traces": {
+			ok + "traces: {endpoint: collector:4318, ratio: 2}\n", []string{"traces.endpoint", "traces.ratio"},
+		},
+		"password in the endpoint": {
+			ok + "traces: {endpoint: 'https://me:s3cret@collector'}\n", []string{"traces.endpoint: holds a password"},
+		},
+		"token that others read": {
+			ok + "traces: {endpoint: 'http://collector:4318', token_file: token}\n", []string{"traces.token_file"},
+		},
 		"connections":      {ok + "http: {connections: 0}\n", []string{"http.connections"}},
 		"rate":             {ok + "http: {rate_limit: {per_second: -1}}\n", []string{"http.rate_limit"}},
 		"nothing to score": {ok + "models: {store: ''}\n", []string{"models.store", "questionnaires.models"}},
