@@ -1,6 +1,8 @@
 package models
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -16,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models/signing"
@@ -144,22 +146,54 @@ func (h held) consistent(file, before string) {
 	}
 }
 
-// TestMutationsOfASignedStore turns bytes of every kind of file, half of them with checksums made consistent, and holds
-// that each mutation is refused by name or changes nothing. WARDCAST_LONG=1 makes 5,000.
-func TestMutationsOfASignedStore(t *testing.T) {
+// mutate changes a file as somebody might who can write to a store: another byte, another digit, the end cut off, or a
+// file of the same kind in its place.
+func (h held) mutate(r *rand.Rand, name string) {
+	data := []byte(h[name])
+	at, others := r.IntN(len(data)), slices.DeleteFunc(slices.Sorted(maps.Keys(h)), func(other string) bool {
+		return other == name || path.Ext(other) != path.Ext(name) || strings.Count(other, "/") != strings.Count(name, "/")
+	})
+	digit := bytes.IndexAny(data[at:], "0123456789")
+	switch way := r.IntN(4); {
+	case way == 0 && digit >= 0:
+		data[at+digit] = '0' + (data[at+digit]-'0'+byte(1+r.IntN(9)))%10
+	case way == 1:
+		data = data[:at]
+	case way == 2 && len(others) > 0:
+		data = []byte(h[others[r.IntN(len(others))]])
+	default:
+		data[at] ^= byte(1 + r.IntN(255))
+	}
+	h[name] = string(data)
+}
+
+// TestMutations changes every kind of file of a store, half of those of versions and fits with checksums made
+// consistent, and holds that each mutation is refused by name, told by name, or changes nothing of what is served. What a
+// signed store serves never changes; that of one without keys does not unless that is told. WARDCAST_LONG=1 makes 5,000
+// for each.
+func TestMutations(t *testing.T) {
 	t.Parallel()
 	files, keys := signed(t)
+	for what, keys := range map[string]signing.Keys{"signed": keys, "without keys": {}} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			mutations(t, files, keys)
+		})
+	}
+}
+
+func mutations(t *testing.T, files held, keys signing.Keys) {
 	ctx := t.Context()
 	want, err := serves(ctx, New(files).With(keys))
 	if err != nil {
 		t.Fatal(err)
 	}
-	count := 200
+	count := 100
 	if os.Getenv("WARDCAST_LONG") != "" {
 		count = 5000
 	}
 	names := slices.Sorted(maps.Keys(files))
-	var refused, same atomic.Int64
+	var refused, told, same atomic.Int64
 	turns := make(chan int)
 	var workers sync.WaitGroup
 	for range 16 {
@@ -168,20 +202,24 @@ func TestMutationsOfASignedStore(t *testing.T) {
 				r := rand.New(rand.NewPCG(1, uint64(i))) //nolint:gosec // no secret
 				name := names[i%len(names)]
 				mutated := maps.Clone(files)
-				data := []byte(files[name])
-				data[r.IntN(len(data))] ^= byte(1 + r.IntN(255))
-				mutated[name] = string(data)
+				mutated.mutate(r, name)
 				if strings.Count(name, "/") == 2 && r.IntN(2) == 0 {
 					mutated.consistent(name, files[name])
 				}
-				got, err := serves(ctx, New(mutated).With(keys))
-				switch _, named := errors.AsType[*FileError](err); {
-				case named:
+				s := New(mutated).With(keys)
+				got, err := serves(ctx, s)
+				disagrees := s.Agree(ctx)
+				_, named := errors.AsType[*FileError](cmp.Or(err, disagrees))
+				changed := err == nil && !gocmp.Equal(got, want)
+				switch {
+				case err != nil && named:
 					refused.Add(1)
-				case err == nil && cmp.Equal(got, want):
+				case err == nil && disagrees != nil && named && !(changed && len(keys.Trust) > 0):
+					told.Add(1)
+				case err == nil && disagrees == nil && !changed:
 					same.Add(1)
 				default:
-					t.Errorf("mutation %d of %s: %v", i, name, err)
+					t.Errorf("mutation %d of %s: %v, %v, changed %t", i, name, err, disagrees, changed)
 				}
 			}
 		})
@@ -191,8 +229,8 @@ func TestMutationsOfASignedStore(t *testing.T) {
 	}
 	close(turns)
 	workers.Wait()
-	t.Logf("%d mutations of %d files: %d refused by name, %d change nothing", count, len(names), refused.Load(),
-		same.Load())
+	t.Logf("%d mutations of %d files: %d refused, %d told, both by name, %d change nothing of what is served", count,
+		len(names), refused.Load(), told.Load(), same.Load())
 }
 
 // TestFitOfTheFutureIsRefused: neither added to a generation nor loaded.
