@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/wardcast/wardcast/ingest"
@@ -14,7 +13,6 @@ import (
 	"github.com/wardcast/wardcast/internal/bridge/process"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/service/config"
-	"github.com/wardcast/wardcast/internal/wording"
 )
 
 type dlqCmd struct {
@@ -114,7 +112,7 @@ func (c *dlqListCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox) e
 	warnForeign(d, foreign)
 	grid := cli.NewGrid("PLACE", "DIED", "REASON", "FIELD", "STAGE", "CAME FROM", "ATTEMPTS", "BYTES")
 	for _, l := range all {
-		grid.Add(l.Place, l.Time, l.Reason, safe(l.Field), safe(l.Stage), cameFrom(&l), l.Attempts, l.Bytes)
+		grid.Add(l.Place, l.Time, l.Reason, l.Field, l.Stage, cameFrom(&l), l.Attempts, l.Bytes)
 	}
 	return c.Print(d, all, grid)
 }
@@ -164,7 +162,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox) e
 	_, err := box.Read(ctx, deadletter.Filter{Place: &c.Place}, func(l *deadletter.Letter, r *ingest.Record) error {
 		found = &shown{Letter: *l}
 		if c.Text {
-			key, value := safe(string(r.Key)), safe(string(r.Value))
+			key, value := string(r.Key), string(r.Value)
 			found.Key, found.Value = &key, &value
 		}
 		return nil
@@ -180,10 +178,10 @@ func (c *dlqShowCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox) e
 		{"place", found.Place},
 		{"died", found.Time},
 		{"reason", found.Reason},
-		{"field", safe(found.Field)},
-		{"detail", safe(found.Detail)},
-		{"stage", safe(found.Stage)},
-		{"model version", safe(found.ModelVersion)},
+		{"field", found.Field},
+		{"detail", found.Detail},
+		{"stage", found.Stage},
+		{"model version", found.ModelVersion},
 		{"came from", cameFrom(&found.Letter)},
 		{"attempts", found.Attempts},
 		{"bytes", found.Bytes},
@@ -206,15 +204,7 @@ func cameFrom(l *deadletter.Letter) string {
 	if l.Topic == "" {
 		return ""
 	}
-	return safe(l.Topic) + " " + l.Source.String()
-}
-
-// safe quotes text that may contain commands for the terminal, since other programs can write to the topic.
-func safe(s string) string {
-	if wording.CheckLine(s) == nil {
-		return s
-	}
-	return strconv.Quote(s)
+	return l.Topic + " " + l.Source.String()
 }
 
 type dlqReplayCmd struct {

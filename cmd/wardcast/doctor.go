@@ -22,9 +22,9 @@ func (c *doctorCmd) Run(ctx context.Context, d *cli.Deps) error {
 	checks := doctor.Run(ctx, cfg, time.Now())
 	grid := cli.NewGrid("STATUS", "CHECK", "FOUND")
 	for _, check := range checks {
-		grid.Add(check.Status, check.Name, safe(check.Detail))
+		grid.Add(check.Status, check.Name, check.Detail)
 		if check.Remedy != "" {
-			grid.Add("", "", "remedy: "+safe(check.Remedy))
+			grid.Add("", "", "remedy: "+check.Remedy)
 		}
 	}
 	report := struct {

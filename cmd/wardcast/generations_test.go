@@ -36,6 +36,7 @@ func twoGenerations(t *testing.T) (dir string, s *models.Store, names []string) 
 		t.Fatal(err)
 	}
 	b.Manifest.CreatedAt = b.Manifest.CreatedAt.Add(time.Hour)
+	b.Card += "\nOwner: \x1b[2J\u202e\n" // as somebody else may have written it
 	if _, err := s.Save(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
@@ -177,6 +178,12 @@ func TestGenerations(t *testing.T) {
 	}} {
 		if got := run(args...); !strings.Contains(got, versions[0]) {
 			t.Errorf("%v prints %s", args, got)
+		}
+	}
+	for _, command := range []string{"card", "show"} {
+		got := run(command, "_other", "--version", versions[1])
+		if !strings.Contains(got, `Owner: \u001b[2J\u202e`+"\n") || strings.ContainsAny(got, "\x1b\u202e") {
+			t.Errorf("models %s prints %q", command, got)
 		}
 	}
 	for i, name := range names {

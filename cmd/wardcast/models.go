@@ -128,7 +128,7 @@ func (c *modelsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.JSON() {
 		return cli.PrintJSON(d.Out, map[string]any{"version": b.Version, "sha256": b.SHA256, "manifest": b.Manifest})
 	}
-	if _, err := fmt.Fprintln(d.Out, b.Card); err != nil {
+	if _, err := fmt.Fprintln(d.Out, wording.VisibleLines(b.Card)); err != nil {
 		return err
 	}
 	m := b.Manifest
@@ -139,7 +139,8 @@ func (c *modelsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return fmt.Errorf("writing the manifest: %w", err)
 	}
-	_, err = fmt.Fprintf(d.Out, "## Manifest of %s, without the tables of its text\n\n%s\n", b.Version, manifest)
+	_, err = fmt.Fprintf(d.Out, "## Manifest of %s, without the tables of its text\n\n%s\n", b.Version,
+		wording.VisibleLines(string(manifest)))
 	return err
 }
 
@@ -166,7 +167,7 @@ func (c *modelsCardCmd) Run(ctx context.Context, d *cli.Deps) error {
 		_, err := d.Out.Write(b.Page)
 		return err
 	}
-	_, err = fmt.Fprint(d.Out, b.Card)
+	_, err = fmt.Fprint(d.Out, wording.VisibleLines(b.Card))
 	return err
 }
 

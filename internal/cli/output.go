@@ -87,8 +87,7 @@ type Grid struct {
 // NewGrid returns a grid with these columns.
 func NewGrid(header ...string) *Grid { return &Grid{Header: header} }
 
-// Add adds a row: times in RFC 3339, float64 values with three decimals (see Digits), nil and NaN as "-", text as
-// wording.Visible shows it.
+// Add adds a row: times in RFC 3339, float64 values with three decimals (see Digits), nil and NaN as "-".
 func (g *Grid) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, v := range cells {
@@ -97,7 +96,7 @@ func (g *Grid) Add(cells ...any) {
 		} else if k := reflect.Indirect(reflect.ValueOf(v)).Kind(); k == reflect.Float64 || k == reflect.Invalid {
 			row[i] = Digits(v, 3)
 		} else {
-			row[i] = wording.Visible(fmt.Sprint(v))
+			row[i] = fmt.Sprint(v)
 		}
 	}
 	g.rows = append(g.rows, row)
@@ -118,22 +117,25 @@ func PrintGrids(w io.Writer, grids ...*Grid) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(g.Title)
+		b.WriteString(wording.VisibleLines(g.Title))
 		if !empty || g.Title == "" {
 			_ = PrintTable(&b, g.Header, g.rows) // a buffer takes every write
 		}
-		b.WriteString(g.Footer)
+		b.WriteString(wording.VisibleLines(g.Footer))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// PrintTable writes rows under a header, in aligned columns.
+// PrintTable writes rows under a header, in aligned columns, as wording.Visible shows them.
 func PrintTable(w io.Writer, header []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join(header, "\t"))
-	for _, r := range rows {
-		fmt.Fprintln(t, strings.Join(r, "\t"))
+	for _, row := range slices.Insert(slices.Clone(rows), 0, header) {
+		shown := make([]string, len(row))
+		for i, cell := range row {
+			shown[i] = wording.Visible(cell)
+		}
+		fmt.Fprintln(t, strings.Join(shown, "\t"))
 	}
 	return t.Flush()
 }

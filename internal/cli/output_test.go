@@ -135,13 +135,15 @@ func TestPlainOutput(t *testing.T) {
 	t.Parallel()
 	const text = "a\x1b[2J\u009b\u202e"
 	var b strings.Builder
-	g := NewGrid("WHY")
+	g := NewGrid("WHY" + text)
 	g.Add(text)
+	g.Title, g.Footer = "title "+text+"\n", "footer "+text+"\n"
 	if err := errors.Join(PrintGrids(&b, g), PrintJSON(&b, text)); err != nil {
 		t.Fatal(err)
 	}
 	const shown = `a\u001b[2J\u009b\u202e`
-	if want := "WHY\n" + shown + "\n\"" + shown + "\"\n"; b.String() != want {
+	want := strings.ReplaceAll("title X\nWHYX\nX\nfooter X\n\"X\"\n", "X", shown)
+	if b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
 }

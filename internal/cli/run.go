@@ -111,7 +111,8 @@ func Main(run func(context.Context, *Process) int) int {
 // Run runs a command line and returns its exit code. It keeps no global state, so several can run at the same time.
 func (p *Program) Run(ctx context.Context, process *Process) int {
 	fail := func(err error, code int) int {
-		_, _ = fmt.Fprintf(process.Err, "%s: %v\n", p.Name, err) // there is nowhere to report a failure
+		// It may quote files. There is nowhere to report a failure.
+		_, _ = fmt.Fprintf(process.Err, "%s: %s\n", p.Name, wording.VisibleLines(err.Error()))
 		return code
 	}
 	done := false // after --help

@@ -35,13 +35,19 @@ func CheckLine(s string) error {
 }
 
 // Visible returns s with what CheckLine refuses escaped as in JSON; bytes that are not UTF-8 become U+FFFD.
-func Visible(s string) string {
-	if CheckLine(s) == nil {
+func Visible(s string) string { return visible(s, "") }
+
+// VisibleLines is Visible for a text of several lines: ends of lines and tabs stay.
+func VisibleLines(s string) string { return visible(s, "\n\t") }
+
+func visible(s, kept string) string {
+	escaped := func(r rune) bool { return hidden(r) && !strings.ContainsRune(kept, r) }
+	if utf8.ValidString(s) && strings.IndexFunc(s, escaped) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if hidden(r) {
+		if escaped(r) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
 			b.WriteRune(r)

@@ -8,6 +8,19 @@ import (
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
+// TestVisibleLines: a text keeps its lines and tabs, and nothing else that commands a terminal.
+func TestVisibleLines(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "a\n\tb\n": "a\n\tb\n", "a\r\nb\x1b": `a\u000d` + "\n" + `b\u001b`,
+		"\u2028\xff": `\u2028` + "\ufffd",
+	} {
+		if got := wording.VisibleLines(text); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestLine: what commands a terminal or turns the direction of text is refused by its code point, and shown escaped.
 func TestLine(t *testing.T) {
 	t.Parallel()

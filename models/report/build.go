@@ -29,6 +29,7 @@ import (
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -386,5 +387,5 @@ func (r *Report) HTML() ([]byte, error) {
 	if err := page.Execute(&b, r.document()); err != nil {
 		return nil, fmt.Errorf("writing the report: %w", err)
 	}
-	return b.Bytes(), nil
+	return []byte(wording.VisibleLines(b.String())), nil
 }

@@ -170,7 +170,7 @@ func render(file, text string, data any, functions template.FuncMap) ([]byte, er
 	if err := template.Must(template.New(file).Funcs(functions).Parse(text)).Execute(&b, data); err != nil {
 		return nil, fmt.Errorf("writing %q: %w", file, err)
 	}
-	return b.Bytes(), nil
+	return []byte(wording.VisibleLines(b.String())), nil
 }
 
 // few writes a number of participants. Numbers below five are not shown, since a page may be passed on.

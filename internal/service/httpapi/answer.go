@@ -73,7 +73,7 @@ func JSON(v any) http.Handler {
 			Problem{Status: http.StatusInternalServerError}.ServeHTTP(w, r)
 			return
 		}
-		writeJSON(w, append(data, '\n'))
+		writeJSON(w, []byte(wording.Visible(string(data))+"\n"))
 	})
 }
 

@@ -143,6 +143,29 @@ func TestPromoteAndRollback(t *testing.T) {
 	}
 }
 
+// TestOtherHands: what somebody else wrote to the history is escaped in the answer, and means the same.
+func TestOtherHands(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	change := models.Change{By: "eve\u202e", Why: "better\u009b2J\u2028"}
+	all, err := s.store.Generations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	change.From, change.To = all[1], all[2]
+	if err := s.store.Promote(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+	got := s.ask("GET /v1/history", "", nil)
+	if !strings.Contains(got.body, `"better\u009b2J\u2028"`) || strings.Contains(got.body, "\u202e") {
+		t.Errorf("the history says %q", got.body)
+	}
+	events := value[struct{ Events []models.Event }](s, "history", got).Events
+	if last := events[len(events)-1]; last.By != change.By || last.Why != change.Why {
+		t.Errorf("%+v", last)
+	}
+}
+
 // TestDamage: damage is reported, does not hide the rest, and is never served.
 func TestDamage(t *testing.T) {
 	t.Parallel()

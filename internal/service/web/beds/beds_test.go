@@ -375,8 +375,8 @@ func TestStates(t *testing.T) {
 		}, nil},
 		"mirrored name": {
 			with(func(d *hospitalDemand) { d.wards = func(w string) string { return w + "\u202e" } }), "/beds", 200,
-			[]string{"<bdi>ICU\u202e</bdi></a>", "<li><bdi>ICU\u202e</bdi>: "},
-			nil,
+			[]string{`<bdi>ICU\u202e</bdi></a>`, `<li><bdi>ICU\u202e</bdi>: `},
+			[]string{"\u202e"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

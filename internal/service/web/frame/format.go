@@ -24,7 +24,6 @@ func (f *Frame) functions() template.FuncMap {
 		"clock":      f.Clock, "count": wording.Count, "day": f.Day, "exact": Exact, "fixed": Fixed,
 		"grouped": func(v any) string { return Grouped(int(value(v))) },
 		"percent": Percent, "share": Share, "short": wording.Short, "signed": Signed, "stamp": f.Stamp,
-		"visible": wording.Visible,
 	}
 }
 

@@ -252,7 +252,8 @@ func (v *View) Draw(r *http.Request) http.Handler {
 		page.Logger.Error("a page cannot be drawn", "page", v.Title, "err", err)
 		return httpapi.Problem{Status: http.StatusInternalServerError}
 	}
-	return &Drawn{v.Status, out.Bytes(), compressed(out.Bytes(), gzip.DefaultCompression)}
+	whole := visible(&out)
+	return &Drawn{v.Status, whole, compressed(whole, gzip.DefaultCompression)}
 }
 
 // ServeHTTP sends the page.
@@ -269,7 +270,13 @@ func (t *Template) Part(name string, data any) template.HTML {
 		t.page.Logger.Error("a part of a page cannot be drawn", "part", name, "err", err)
 		return ""
 	}
-	return template.HTML(out.String()) //nolint:gosec // a template has escaped it
+	return template.HTML(visible(&out)) //nolint:gosec // a template has escaped it
+}
+
+// visible returns HTML that shows what wording.Visible escapes. A reader of HTML makes ends of lines LF itself.
+func visible(out *bytes.Buffer) []byte {
+	text := strings.ReplaceAll(out.String(), "\r\n", "\n")
+	return []byte(wording.VisibleLines(strings.ReplaceAll(text, "\r", "\n")))
 }
 
 type asset struct {

@@ -38,6 +38,10 @@ func TestStatic(t *testing.T) {
 	if want := "<main id=\"main\">\n<p><b>&lt;i&gt;</b> and text\n</p>\n"; !strings.Contains(page, want) {
 		t.Errorf("the page lacks %q:\n%s", want, page)
 	}
+	_, _, page = s.Ask(webtest.Viewer, "/page?"+url.Values{"q": {"a\x1b\u202e\u009b\r\nb"}}.Encode(), nil)
+	if want := `<b>a\u001b\u202e\u009b` + "\nb</b>"; !strings.Contains(page, want) {
+		t.Errorf("the page lacks %q:\n%s", want, page)
+	}
 	if want := `<a href="/page" aria-current="page">Page</a>`; strings.Count(page, want) != 2 {
 		t.Errorf("the top bar and the menu lack %q:\n%s", want, page)
 	}
