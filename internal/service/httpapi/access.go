@@ -75,6 +75,7 @@ type visit struct {
 	// audited says that the audit log records it, with these facts.
 	audited bool
 	facts   []any
+	opened  func()                     // called when a stream begins
 	page    func(Problem) http.Handler // draws a problem for a browser; nil if none can be drawn
 }
 

@@ -198,6 +198,7 @@ func (a *API) guarded(route Route) http.Handler {
 		case a.origin.Check(r) != nil:
 			return problem(http.StatusForbidden, "cross_origin", "pages of other sites may not send this")
 		case route.Stream:
+			v.opened = func() { a.opened(r) }
 			return a.watched.guard(a.whileAllowed(&route), v.caller, a.metrics.viewers)
 		}
 		return route.Handler
@@ -238,6 +239,15 @@ func (a *API) whileAllowed(route *Route) http.Handler {
 			AddFacts(ctx, "token", "revoked")
 		}
 	})
+}
+
+// opened adds to the audit log that a stream began. Its end has a line of its own, with what was sent.
+func (a *API) opened(r *http.Request) {
+	v := visitOf(r.Context())
+	if v.facts = []any{"stream", "opened"}; v.audited {
+		a.audit(r, http.StatusOK)
+	}
+	v.facts = []any{"stream", "closed"}
 }
 
 // crowded reports whether a request comes over a connection too many.

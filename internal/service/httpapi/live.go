@@ -124,13 +124,9 @@ func (a *API) stream(q *query) http.Handler {
 		if out == nil {
 			return
 		}
-		v := visitOf(r.Context())
-		if v.facts = []any{"stream", "opened"}; v.audited {
-			a.audit(r, http.StatusOK)
-		}
-		v.facts = []any{"stream", "closed"}
 		viewer := &viewer{live: live, out: out, next: live.start(r.Header.Get("Last-Event-ID"), recent)}
 		viewer.run(r.Context().Done())
+		AddFacts(r.Context(), "predictions", viewer.sent, "lost", viewer.lost)
 		a.metrics.lost.Add(float64(viewer.lost))
 	})
 }
@@ -144,13 +140,16 @@ type Events struct {
 // eventPatience is how long a client may accept no byte before its stream is closed.
 const eventPatience = 30 * time.Second
 
-// OpenEvents begins a stream of server-sent events, or returns nil for a HEAD request.
+// OpenEvents begins a stream of server-sent events, which the audit log records, or returns nil for a HEAD request.
 func OpenEvents(w http.ResponseWriter, r *http.Request) *Events {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // of nginx
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
+	}
+	if v := visitOf(r.Context()); v.opened != nil {
+		v.opened()
 	}
 	e := &Events{w, http.NewResponseController(w)}
 	_ = e.control.SetReadDeadline(time.Time{}) // the server's own deadlines are for requests that end
@@ -174,6 +173,7 @@ type viewer struct {
 	live   *Live
 	out    *Events
 	next   uint64 // number of the event to send next
+	sent   uint64 // predictions
 	lost   uint64
 	buffer []byte
 }
@@ -204,6 +204,7 @@ func (v *viewer) run(gone <-chan struct{}) {
 func (v *viewer) catchUp() bool {
 	limit := min(max(liveTotal/int(max(1, v.live.viewers.Load())), minLiveBatch), maxLiveBatch)
 	frames, next, lost := v.live.read(v.buffer[:0], v.next, limit)
+	v.sent += next - v.next - lost
 	v.next, v.lost = next, v.lost+lost
 	if v.buffer = frames; cap(frames) > 4*minLiveBatch {
 		v.buffer = nil // a thousand viewers must not keep so much each

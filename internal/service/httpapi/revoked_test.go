@@ -35,7 +35,8 @@ func TestRevokedToken(t *testing.T) {
 			Access: httpapi.Access{Tokens: func() []httpapi.Token { return *valid.Load() }},
 			Triage: &httpapi.Triage{Live: live},
 			Routes: []httpapi.Route{{
-				Pattern: "GET /live/feed", Role: httpapi.Viewer, Stream: true, Handler: http.HandlerFunc(page),
+				Pattern: "GET /live/feed", Role: httpapi.Viewer, Stream: true, Predictions: true,
+				Handler: http.HandlerFunc(page),
 			}},
 		})
 		var streams [2]chan struct{}
@@ -47,6 +48,13 @@ func TestRevokedToken(t *testing.T) {
 				r.Header.Set("Authorization", "Bearer "+viewerToken)
 				api.ServeHTTP(httptest.NewRecorder(), r)
 			}()
+		}
+		<-time.After(time.Second)
+		if n := strings.Count(log.String(), `"stream":"opened"`); n != 2 {
+			t.Errorf("the audit log has %d of 2 streams at their opening:\n%s", n, log)
+		}
+		for range 3 {
+			live.Publish([]byte(`{"visit_id":"zzsecretname"}`))
 		}
 		<-time.After(time.Minute)
 		for i := range streams {
@@ -65,8 +73,16 @@ func TestRevokedToken(t *testing.T) {
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("they ended after %v", took)
 		}
-		if !strings.Contains(log.String(), `"token":"revoked"`) {
-			t.Errorf("the audit log does not say why the stream ended:\n%s", log)
+		for _, want := range []string{
+			`"route":"/v1/predictions/stream"`, `"stream":"closed","predictions":3,"lost":0,"token":"revoked"`,
+			`"route":"/live/feed"`, `"stream":"closed","token":"revoked"`,
+		} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the audit log lacks %s:\n%s", want, log)
+			}
+		}
+		if strings.Contains(log.String(), "zzsecretname") {
+			t.Errorf("the audit log has a visit:\n%s", log)
 		}
 	})
 }

@@ -79,6 +79,7 @@ func (t *Triage) predict(q *query) http.Handler {
 		t.workers.Put(own)
 		return refusal(err)
 	}
+	AddFacts(q.Context(), "predictions", 1)
 	own.out = append(own.prediction.AppendJSON(own.out[:0]), '\n')
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, own.out)

@@ -118,6 +118,7 @@ func (a *API) waitingList(q *query) http.Handler {
 			visits[i].Label = &p.Label
 		}
 	}
+	AddFacts(q.Context(), "patients", len(visits), "of", found.Total)
 	return JSON(map[string]any{
 		"as_of": list.AsOf.UTC(), "total": found.Total, "admit": found.Admit, "close": found.Close, "none": found.None,
 		"ahead": list.Ahead, "visits": visits,

@@ -60,6 +60,9 @@ func TestWaiting(t *testing.T) {
 	if n := strings.Count(s.log.String(), `"route":"/v1/waiting"`); n != 2 {
 		t.Errorf("the audit log has %d lines of who read who waits", n)
 	}
+	if got := s.log.String(); strings.Count(got, `"patients":2,"of":2`) != 2 || strings.Contains(got, "secret") {
+		t.Errorf("the audit log does not say what was seen, or has a visit:\n%s", got)
+	}
 	// What an open page asks by itself is in the log once for each caller and address, whatever else is.
 	open := bearer(viewerToken)
 	open["Wardcast-Again"] = "1"

@@ -79,6 +79,10 @@ func (h *room) page(r *http.Request) http.Handler {
 		data.Rows = append(data.Rows, html)
 		data.Since = &f.at
 	}
+	httpapi.AddFacts(r.Context(), "predictions", len(list))
+	if chosen != nil {
+		httpapi.AddFacts(r.Context(), "row", data.Chosen.Number)
+	}
 	return v
 }
 
@@ -153,6 +157,7 @@ func (h *room) stream(*http.Request) http.Handler {
 		seen := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after"))
 		v := &viewer{room: h, out: out}
 		v.run(r.Context().Done(), seen)
+		httpapi.AddFacts(r.Context(), "predictions", v.sent)
 	})
 }
 
@@ -160,6 +165,7 @@ type viewer struct {
 	*room
 	out  *httpapi.Events
 	seen uint64 // number of the newest row that was sent
+	sent uint64 // rows
 }
 
 // run sends what comes after the id that the browser has seen.
@@ -172,7 +178,7 @@ func (v *viewer) run(gone <-chan struct{}, id string) {
 		first = append(first, event("fresh", "", []byte("1"))...)
 	}
 	b := v.feed.frame(v.seen, pageRows, v.renderRows)
-	v.seen = max(b.last, v.seen)
+	v.count(&b, pageRows)
 	ok := v.out.Send(append(append(first, b.frame...), v.topBar()...))
 	tick := time.Tick(viewerTick)
 	said := time.Now()
@@ -202,9 +208,16 @@ func (v *viewer) catchUp(now time.Time) (out []byte) {
 		case b.first > v.seen+1:
 			out = append(out, event("rows", "", v.renderRows(nil, int(b.first-v.seen-1)))...)
 		}
-		out, v.seen = append(out, b.frame...), b.last
+		out = append(out, b.frame...)
+		v.count(&b, batchRows)
 	}
 	return out
+}
+
+// count adds the rows of a batch, of which it holds so many at most.
+func (v *viewer) count(b *batch, most uint64) {
+	v.sent += min(most, b.last+1-min(b.first, b.last+1))
+	v.seen = max(b.last, v.seen)
 }
 
 func (v *viewer) topBar() []byte {

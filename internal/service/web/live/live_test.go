@@ -47,6 +47,11 @@ func TestPage(t *testing.T) {
 	has("/live", "Complaint 1023")
 	has("/live?wall=1", `class="list wall"`)
 	has("/live/state", `{"ready":true,"text":""}`)
+	for _, want := range []string{`"predictions":0}`, `"predictions":1,"row":`, `"predictions":50,"row":`} {
+		if !strings.Contains(s.Log.String(), want) {
+			t.Errorf("the audit log lacks %s:\n%s", want, s.Log.String())
+		}
+	}
 	if status, _, body := s.Ask("", "/live", nil); status != 401 || !strings.Contains(body, "Not logged in") {
 		t.Errorf("without a token: %d %s", status, body)
 	}

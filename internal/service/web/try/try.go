@@ -150,6 +150,9 @@ func (h *room) predict(r *http.Request) http.Handler {
 	} else {
 		h.fill(data)
 	}
+	if data.Row != nil {
+		httpapi.AddFacts(r.Context(), "predictions", 1)
+	}
 	v := h.view.View(data)
 	if len(data.Errors) > 0 {
 		v.Status = http.StatusBadRequest

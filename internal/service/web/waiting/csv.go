@@ -36,7 +36,9 @@ func (h *room) csv(r *http.Request) http.Handler {
 		}
 		return wording.Short(v.Value, 2)
 	}
-	for _, p := range list.Find(q).Patients {
+	found := list.Find(q).Patients
+	httpapi.AddFacts(r.Context(), "patients", len(found), "of", len(found))
+	for _, p := range found {
 		chance, said, near := wording.Fixed(p.Probability, 2), "Likely discharge", ""
 		switch {
 		case p.Abstained:

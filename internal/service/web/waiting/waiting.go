@@ -35,7 +35,7 @@ type room struct {
 
 	mu    sync.Mutex
 	list  *waitlist.List // that of the pages
-	pages map[string]http.Handler
+	pages map[string]*drawn
 	parts map[*waitlist.Visit]*part
 }
 
@@ -67,17 +67,17 @@ func (h *room) page(r *http.Request) http.Handler {
 	values := r.URL.Query()
 	list, err := h.waiting.Waiting(r.Context())
 	if err != nil || values.Get("row") != "" {
-		return h.answer(r, q, list, err)
+		return h.answer(r, q, list, err).to(r)
 	}
 	key := string(httpapi.CallerOf(r.Context()).Role) + strconv.FormatBool(q.Labels) + values.Encode()
 	h.mu.Lock()
 	if h.list != list {
-		h.list, h.pages = list, map[string]http.Handler{}
+		h.list, h.pages = list, map[string]*drawn{}
 	}
 	page := h.pages[key]
 	h.mu.Unlock()
 	if page != nil {
-		return page
+		return page.to(r)
 	}
 	page = h.answer(r, q, list, nil)
 	h.mu.Lock()
@@ -85,7 +85,7 @@ func (h *room) page(r *http.Request) http.Handler {
 	if h.list == list && len(h.pages) < mostDrawn {
 		h.pages[key] = page
 	}
-	return page
+	return page.to(r)
 }
 
 // search answers with those who have all the words that were sent.
@@ -95,7 +95,7 @@ func (h *room) search(r *http.Request) http.Handler {
 		return *wrong
 	}
 	list, err := h.waiting.Waiting(r.Context())
-	return h.answer(r, q, list, err)
+	return h.answer(r, q, list, err).to(r)
 }
 
 // read reads the filters in the address, and the words that were sent.
@@ -112,8 +112,20 @@ func (h *room) read(r *http.Request) (*waitlist.Query, *httpapi.Problem) {
 	return q, wrong
 }
 
+// drawn is a page, with what it shows for the audit log.
+type drawn struct {
+	page  http.Handler
+	facts []any
+}
+
+// to returns the page, and adds what it shows to the audit log's line about a request.
+func (d *drawn) to(r *http.Request) http.Handler {
+	httpapi.AddFacts(r.Context(), d.facts...)
+	return d.page
+}
+
 // answer draws the page of a list, or says why there is none.
-func (h *room) answer(r *http.Request, q *waitlist.Query, list *waitlist.List, err error) http.Handler {
+func (h *room) answer(r *http.Request, q *waitlist.Query, list *waitlist.List, err error) *drawn {
 	data := &view{query: q}
 	v := h.view.View(data)
 	v.Class = "list"
@@ -136,5 +148,12 @@ func (h *room) answer(r *http.Request, q *waitlist.Query, list *waitlist.List, e
 		}
 		h.fill(data, list, asked)
 	}
-	return v.Draw(r)
+	page := &drawn{page: v.Draw(r)}
+	if data.Found != nil {
+		page.facts = []any{"patients", len(data.Rows), "of", data.Found.Total}
+	}
+	if data.Chosen != nil {
+		page.facts = append(page.facts, "row", data.Chosen.Patient.Row)
+	}
+	return page
 }

@@ -105,6 +105,18 @@ func TestPage(t *testing.T) {
 	if strings.Contains(plain(webtest.Viewer, "/waiting", nil), "B4") {
 		t.Error("a viewer sees what only operators may")
 	}
+	plain(webtest.Viewer, "/waiting", nil) // drawn before
+	plain(webtest.Viewer, "/waiting?decision=admit&row=5", nil)
+	plain(webtest.Viewer, csvPath, nil)
+	for _, want := range []string{
+		`"route":"/waiting","status":200,`, `"patients":6,"of":6,"row":1}`, `"patients":3,"of":3,"row":5}`,
+		`"patients":6,"of":6}`,
+	} {
+		has("the audit log", s.Log.String(), want)
+	}
+	if n := strings.Count(s.Log.String(), `"patients":6,"of":6,"row":1}`); n != 3 {
+		t.Errorf("the audit log says %d times of 3 who was seen", n)
+	}
 	order := func(path string, form url.Values) string {
 		t.Helper()
 		_, _, body := s.Ask(webtest.Operator, path, form)
