@@ -19,6 +19,7 @@ func packages(t *testing.T) map[string][]string {
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
 		`{{.ImportPath}} {{join .Imports " "}}`, module+"...")
 	list.Stderr = os.Stderr
+	list.Env = append(os.Environ(), "GOWORK=off") // a workspace may hold other modules
 	out, err := list.Output()
 	if err != nil {
 		t.Fatalf("listing packages: %v", err)
