@@ -480,19 +480,28 @@ func process() []panel {
 			},
 		},
 		{
-			kind: bars, title: "Starts", width: 12, unit: "none",
+			kind: bars, title: "Starts", width: 8, unit: "none",
 			text: "How often each process started. Several in a row: the last line of its log before the start says " +
 				"why.",
 			queries: []query{{"changes(process_start_time_seconds{$at}[$r]) > 0", "{{instance}}"}},
 			empty:   "None in this time.",
 		},
 		{
-			kind: rows, title: "Versions of the program", width: 12, unit: "none",
+			kind: rows, title: "Versions of the program", width: 8, unit: "none",
 			text: "How many processes run each version. Two versions are right only during an upgrade.",
 			queries: []query{
 				{`count by (job, version) ({__name__=~"wardcast_build_info|wardcast_bridge_build_info", $at})`, ""},
 			},
 			columns: map[string]string{"job": "Job", "version": "Version", "Value": "Processes"},
+		},
+		{
+			title: "Spans of traces per second", width: 8, unit: "short",
+			text: "Empty unless traces.endpoint is set. dropped: the collector did not take them; notes are answered " +
+				"all the same. The log has the reason.",
+			queries: []query{{
+				"sum by (result) (rate(wardcast_trace_spans_total{$at}[$r]))",
+				"{{result}}",
+			}},
 		},
 	}
 }
