@@ -398,7 +398,7 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps, command *kon
 	if err != nil {
 		return err
 	}
-	o.Columns.Visits = c.visits
+	o.Columns.Visits, o.Command = c.visits, commandLine(d.Args)
 	c.choose(d, &o, c.Confounds)
 	return c.learn(ctx, d, &o, func() (*model.Fitted, error) { return fit.Fit(ctx, o) }, 0, c.Input, c.Codebook)
 }
@@ -434,6 +434,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 		return err
 	}
 	read := lists.Map(c.Models, func(dir string) string { return filepath.Join(dir, model.ScoresFile) })
+	o.Command = commandLine(d.Args)
 	return c.learn(ctx, d, &o.Options, func() (*model.Fitted, error) { return meta.Run(ctx, o) }, c.Compact, read...)
 }
 

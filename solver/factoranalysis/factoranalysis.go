@@ -142,7 +142,7 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 	if !correlations.Smoothed() {
 		m.ScoreCorrelations = correlations.R
 	}
-	if m.Fit, err = goodness(ctx, correlations, m.implied(), s.Factors, n-s.Regressed, s.Quick); err != nil {
+	if m.Fit, err = goodness(ctx, correlations, m.Implied(), s.Factors, n-s.Regressed, s.Quick); err != nil {
 		return nil, fmt.Errorf("measuring the fit: %w", err)
 	}
 	return m, nil

@@ -41,8 +41,8 @@ func (m *Scorer) structure() *mat.Dense {
 // These sum to the communalities.
 func (m *Scorer) Accounted() []float64 { return accounted(m.Loadings, m.Phi) }
 
-// implied returns the correlations of the solution, ΛΦΛᵀ + Ψ.
-func (m *Scorer) implied() *mat.SymDense {
+// Implied returns the correlations of the solution, ΛΦΛᵀ + Ψ.
+func (m *Scorer) Implied() *mat.SymDense {
 	var common mat.Dense
 	common.Mul(m.structure(), m.Loadings.T())
 	return symmetric(&common, m.Uniquenesses)
@@ -78,7 +78,7 @@ func (m *Scorer) ScoresErrors(x mat.Matrix) (scores, errs *mat.Dense, err error)
 	w := weigher{Scorer: m, structure: m.structure(), correlations: m.ScoreCorrelations}
 	if w.correlations == nil {
 		if w.precision = linalg.Inverse(symmetric(m.Phi, make([]float64, k))); w.precision == nil {
-			w.correlations = m.implied()
+			w.correlations = m.Implied()
 		}
 	}
 	w.scores, w.errors = mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)

@@ -354,6 +354,7 @@ type chosen struct {
 	model.Decision
 	fitted   model.Candidate
 	parallel *int // the suggestion of parallel analysis if factor analysis uses that
+	scree    *model.Scree
 }
 
 // chosen returns the given candidate, or the one of the criterion that decide follows.
@@ -378,6 +379,7 @@ func (o *Options) chosen(ctx context.Context, s *Study) (*chosen, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.scree = &model.Scree{Eigenvalues: p.Eigenvalues, Reference: p.Reference, MAP: m.Curve}
 	if model.Standardized(o.Method) && o.MostFactors > 0 {
 		if p.Suggested == nil {
 			return nil, questionnaire.Optionf("%q: parallel analysis suggests no number of factors, %s: --factors "+

@@ -48,8 +48,8 @@ type Options struct {
 	Scores Table
 	// Trace adds the objective after each update to the summary.
 	Trace bool
-	// Version is the program's version, for the summary.
-	Version string
+	// Version is the program's version, and Command its command line, for the summary.
+	Version, Command string
 	// Remark, when not nil, receives the remarks about the input once it is read.
 	Remark func(answers.Remarks)
 	// Progress, if not nil, is called after each fit of a cross-validation; Recorder sees the iterates of a single fit.
@@ -244,13 +244,14 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	m := o.model(s, l, choice.Choice, best)
 	m.Summary.Seconds, m.Summary.Parallel, m.Summary.Decision = seconds, parallel, choice.Decision
+	m.Summary.Scree = choice.scree
 	scores, err := l.describe(&m, &o)
 	if err != nil {
 		return nil, fmt.Errorf("describing the fit: %w", err)
 	}
 	answers := linalg.SelectRows(s.Answers, s.Order)
 	m.Summary.Known = s.knownOf()
-	if err := describe(&m, icqf.Data{Answers: answers, Confounds: l.Known(s.Order)}, scores); err != nil {
+	if err := describe(&m, icqf.Data{Answers: answers, Confounds: l.Known(s.Order)}, scores, o.Threads); err != nil {
 		return nil, err
 	}
 	errs, err := FactorsOf(&m).StandardErrors(answers)
@@ -309,8 +310,10 @@ func (o *Options) model(s *Study, l *Learnt, choice *Choice, of model.Candidate)
 		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardErrorFactors, BCVUnconverged: choice.Unconverged,
 		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete),
 		Trace: []solver.TracePoint{}, Warnings: append([]string{}, s.Warnings...),
-		Settings: model.Settings{Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Learning: o.Learning},
-		Version:  o.Version,
+		Settings: model.Settings{
+			Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Command: o.Command, Learning: o.Learning,
+		},
+		Version: o.Version,
 	}
 	m.Summary.Settings.Threads = linalg.Threads(o.Threads).Limit()
 	if o.Method != model.MethodFA {
@@ -382,7 +385,7 @@ func warn(m *model.Model, scores *mat.Dense, a *answers.Apart) {
 	}
 }
 
-func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
+func describe(m *model.Model, data icqf.Data, scores *mat.Dense, threads int) error {
 	r, err := FactorsOf(m).Reconstruct(scores, data.Confounds)
 	if err != nil {
 		return fmt.Errorf("describing the fit: %w", err)
@@ -412,6 +415,8 @@ func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
 	}
 	m.Summary.Explained, m.Summary.Missing = explained(weighed, all), missing/float64(n*p)
 	m.Summary.ReconstructionError = left / (float64(n*p) - missing)
+	r.Sub(data.Answers, r)
+	supplement(m, scores, r, linalg.Threads(threads))
 	return nil
 }
 

@@ -39,6 +39,7 @@ type Learnt struct {
 	icqf      *icqf.Result
 	fa        *FA
 	fit       *factoranalysis.GoodnessOfFit
+	residuals *model.Residuals
 	graded    *grm.Model
 	missing   missingAnswers           // of factor analysis
 	confounds []questionnaire.Confound // that it uses
@@ -218,6 +219,14 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		return err
 	}
 	l.fit = &m.Fit
+	if !o.quick {
+		left := mat.NewDense(len(l.Items), len(l.Items), nil)
+		left.Sub(m.Correlations.R, m.Implied())
+		for _, pair := range m.Correlations.Unknown {
+			left.Set(max(pair[0], pair[1]), min(pair[0], pair[1]), math.NaN())
+		}
+		l.residuals = residuals(lists.Take(l.study.Items, l.Items), left.At)
+	}
 	l.fa.FA = model.FA{
 		Loadings: m.Loadings, Phi: m.Phi, Uniquenesses: m.Uniquenesses, Means: m.Means, Deviations: m.Deviations,
 		ScoreCorrelations: m.ScoreCorrelations, ConfoundLoadings: l.fa.ConfoundLoadings,
@@ -327,7 +336,7 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores *mat.Dense, err er
 		m.FA = &l.fa.FA
 		m.Summary.FactorCorrelations, m.Summary.Accounted = rowsOf(l.fa.Phi), l.fa.accounted()
 		if l.fit != nil {
-			m.Summary.Fit = goodness(l.fit)
+			m.Summary.Fit, m.Summary.Residuals = goodness(l.fit), l.residuals
 			m.Summary.MissingMethod, m.Summary.Covariance = l.missing.method, l.missing.rows()
 			apart := len(l.missing.apart)
 			m.Summary.PairsNeverTogether = &apart

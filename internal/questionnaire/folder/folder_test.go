@@ -61,6 +61,7 @@ func secondStage(t *testing.T) *model.Fitted {
 	f.Summary.Bootstrap = &model.Bootstrap{
 		Factors:  make([]model.Again, questionnairetest.Factors),
 		Loadings: model.Intervals{Errors: table, Low: table, High: table},
+		Scores:   make([]float64, questionnairetest.Factors),
 	}
 	return f
 }

@@ -372,7 +372,7 @@ func (m *Model) check() error {
 			return err
 		}
 	}
-	if err := s.checkFactors(); err != nil {
+	if err := errors.Join(s.checkFactors(), s.Scree.check()); err != nil {
 		return err
 	}
 	for _, p := range s.BCV {

@@ -2,7 +2,9 @@ package model
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/wardcast/wardcast/internal/chart"
@@ -56,6 +58,11 @@ type Summary struct {
 	LogLikelihood *float64 `json:"log_likelihood,omitempty"`
 	Graded        *Graded  `json:"item_responses,omitempty"`
 	Decision
+	// Scree is nil if the number of factors was given. ScoreCorrelations, k×k, are those of the scores, null for an
+	// empty factor, and Residuals the correlations that the factors leave; nil for methods that have others instead.
+	Scree             *Scree                   `json:"scree,omitempty"`
+	ScoreCorrelations [][]questionnaire.Figure `json:"score_correlations,omitempty"`
+	Residuals         *Residuals               `json:"residual_correlations,omitempty"`
 	// MissingMethod is what factor analysis did about missing answers: one of MissingMethods. Covariance, p×p, is that
 	// of the items of FIML (divisor n), null for two that nobody answered together; PairsNeverTogether counts these.
 	MissingMethod      string                   `json:"missing_method,omitempty"`
@@ -249,6 +256,7 @@ type Settings struct {
 	Input       string              `json:"input"`
 	InputSHA256 string              `json:"input_sha256,omitempty"` // "" for a second stage
 	Range       questionnaire.Range `json:"range"`                  // that the reconstruction keeps
+	Command     string              `json:"command,omitempty"`
 	Learning
 }
 
@@ -335,6 +343,37 @@ type Share struct {
 	Share float64 `json:"share"`
 	Alone float64 `json:"alone"`
 	Lost  float64 `json:"lost"`
+}
+
+// Scree is what parallel analysis and MAP compared: the eigenvalues of the correlations, the 95 % quantiles of those of
+// random answers, and the mean squared partial correlation after 0, 1, 2 … components.
+type Scree struct {
+	Eigenvalues []float64 `json:"eigenvalues"`
+	Reference   []float64 `json:"reference"`
+	MAP         []float64 `json:"map"`
+}
+
+// check returns an error for values that no correlations have.
+func (c *Scree) check() error {
+	if c != nil && (len(c.Reference) != len(c.Eigenvalues) || slices.ContainsFunc(
+		slices.Concat(c.Eigenvalues, c.Reference, c.MAP), func(v float64) bool { return math.Abs(v) > mostError })) {
+		return errors.New("a scree that no correlations have")
+	}
+	return nil
+}
+
+// Residuals are correlations of items that the factors leave: of factor analysis, the correlations less those that the
+// solution implies, otherwise the correlations of the answers less their reconstruction.
+type Residuals struct {
+	RootMeanSquare float64        `json:"root_mean_square"`
+	Largest        []ResidualPair `json:"largest"`
+}
+
+// ResidualPair is the residual correlation of two items.
+type ResidualPair struct {
+	First       string  `json:"first"`
+	Second      string  `json:"second"`
+	Correlation float64 `json:"correlation"`
 }
 
 // Choices returns the candidate with the lowest error, and the one with the fewest factors within its standard error.

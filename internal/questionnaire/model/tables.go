@@ -194,6 +194,15 @@ type Loading struct {
 	Sure    *questionnaire.Interval // of the loading, nil without a bootstrap
 }
 
+// IntervalOf returns the interval of a loading, nil without a bootstrap.
+func (m *Model) IntervalOf(item, column int) *questionnaire.Interval {
+	b := m.Summary.Bootstrap
+	if b == nil {
+		return nil
+	}
+	return &questionnaire.Interval{Low: b.Loadings.Low[item][column], High: b.Loadings.High[item][column]}
+}
+
 // Columns list at most topItems items. The absolute AllStretched loading of each is at least TopShare of the column's
 // largest, and leastLoading of the largest answer.
 const (
@@ -232,11 +241,9 @@ func (m *Model) Columns() []Column {
 			if size(j) == 0 || size(j) < max(TopShare*largest, least) {
 				continue
 			}
-			item := Loading{Item: m.Items[j], Loading: all.At(j, c), Width: min(100, 100*size(j)/longest)}
-			if b := m.Summary.Bootstrap; b != nil {
-				item.Sure = &questionnaire.Interval{Low: b.Loadings.Low[j][c], High: b.Loadings.High[j][c]}
-			}
-			columns[c].Top = append(columns[c].Top, item)
+			columns[c].Top = append(columns[c].Top, Loading{
+				Item: m.Items[j], Loading: all.At(j, c), Width: min(100, 100*size(j)/longest), Sure: m.IntervalOf(j, c),
+			})
 		}
 	}
 	return columns

@@ -89,7 +89,12 @@ func (m sheet) heatMap() (h heatMap) {
 // HeatMap draws the loadings between subscales, items and their texts, with columns named above and below.
 func (m sheet) HeatMap() *chart.Chart {
 	h := m.heatMap()
-	name := func(s string) string { return chart.Shorten(s, longestName) }
+	name := func(s string) string { // names often differ in their ends
+		if runes := []rune(s); len(runes) > longestName {
+			return string(runes[:longestName/2]) + "…" + string(runes[len(runes)-longestName/2+1:])
+		}
+		return s
+	}
 	label := func(j int) string {
 		if m.Items[j].Reversed {
 			return name(m.Items[j].Name) + " (reversed)"

@@ -10,7 +10,6 @@ import (
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
-	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
@@ -204,15 +203,36 @@ func (m sheet) InformationPanels() (panels []*chart.Chart) {
 const mostScree = 40
 
 // scree draws the first eigenvalues and the reference that they must exceed.
-func scree(p *fit.Parallel) *chart.Chart {
+func scree(eigenvalues, reference []float64) *chart.Chart {
 	c := newPlot("Eigenvalues and their reference")
 	all := []chart.Series{{Name: "eigenvalues"}, {Name: "95 % of random answers"}}
-	for n, values := range [][]float64{p.Eigenvalues, p.Reference} {
+	for n, values := range [][]float64{eigenvalues, reference} {
 		for i, v := range values[:min(len(values), mostScree)] {
 			all[n].Estimates = append(all[n].Estimates, chart.Estimate{X: float64(i + 1), Y: v})
 		}
 	}
-	c.Y = chart.Cover(0, slices.Max(p.Eigenvalues), slices.Max(p.Reference)).Round(5)
+	c.Y = chart.Cover(0, slices.Max(eigenvalues), slices.Max(reference)).Round(5)
 	c.Legend(c.Plot("component", "eigenvalue", nil, all...)...)
+	return c
+}
+
+// Scree draws the scree of the fit, nil without one.
+func (m sheet) Scree() *chart.Chart {
+	if c := m.Summary.Scree; c != nil && len(c.Eigenvalues) > 0 {
+		return scree(c.Eigenvalues, c.Reference)
+	}
+	return nil
+}
+
+// MAP draws the criterion of MAP, nil without one.
+func (m sheet) MAP() *chart.Chart {
+	if m.Summary.Scree == nil || len(m.Summary.Scree.MAP) == 0 {
+		return nil
+	}
+	c, line := newPlot("Velicer's MAP"), chart.Series{Name: "mean squared partial correlation"}
+	for i, v := range m.Summary.Scree.MAP[:min(len(m.Summary.Scree.MAP), mostScree)] {
+		line.Estimates = append(line.Estimates, chart.Estimate{X: float64(i), Y: v})
+	}
+	c.Legend(c.Plot("components", "squared partial correlation", nil, line)...)
 	return c
 }

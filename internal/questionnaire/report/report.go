@@ -36,9 +36,13 @@ type page struct {
 	Evaluation       *evaluate.Evaluation
 }
 
+// row describes an item. Complexity is that of Hofmann (1977), (Σ λ²)²/Σ λ⁴ of the item's loadings: the number of
+// factors that it would load on equally. Unique is the share of its variance that is not common, or not explained.
 type row struct {
 	questionnaire.Item
-	Fit model.ItemFit
+	Fit                model.ItemFit
+	Loadings           []model.Loading
+	Unique, Complexity questionnaire.Figure
 }
 
 // The files of a report.
@@ -153,7 +157,7 @@ func (m sheet) page(e *evaluate.Evaluation) ([]byte, error) {
 	}
 	order, _ := m.arrange()
 	for _, j := range order {
-		p.All = append(p.All, row{Item: m.Items[j], Fit: m.Summary.Items[j]})
+		p.All = append(p.All, m.row(j))
 	}
 	p.MostMissing = slices.DeleteFunc(slices.Clone(p.All), func(i row) bool { return i.Fit.Missing == 0 })
 	slices.SortStableFunc(p.MostMissing, func(a, b row) int { return cmp.Compare(b.Fit.Missing, a.Fit.Missing) })
@@ -163,6 +167,22 @@ func (m sheet) page(e *evaluate.Evaluation) ([]byte, error) {
 		"style": chart.Style, "stability": stability,
 		"inc": func(i int) int { return i + 1 }, "described": func() bool { return described },
 	})
+}
+
+func (m sheet) row(j int) row {
+	r := row{Item: m.Items[j], Fit: m.Summary.Items[j]}
+	r.Unique = questionnaire.Figure(1 - r.Fit.Explained)
+	if c := r.Fit.Communality; c != nil {
+		r.Unique = questionnaire.Figure(1 - *c)
+	}
+	var squares, fourths float64
+	for t := range m.Summary.Factors {
+		v := m.Loadings().At(j, t)
+		squares, fourths = squares+v*v, fourths+v*v*v*v
+		r.Loadings = append(r.Loadings, model.Loading{Loading: v, Sure: m.IntervalOf(j, t)})
+	}
+	r.Complexity = questionnaire.Figure(squares * squares / fourths)
+	return r
 }
 
 func render(file, text string, data any, functions template.FuncMap) ([]byte, error) {
@@ -219,7 +239,7 @@ func RankingFiles(title string, r *fit.Ranking, regressed bool) (map[string][]by
 		Scree, Errors *chart.Chart
 	}{Ranking: r, Title: title, Regressed: regressed, Style: chart.Style(), Errors: choice.Curve(plotWidth)}
 	if len(r.Parallel.Eigenvalues) > 0 {
-		shown.Scree = scree(r.Parallel)
+		shown.Scree = scree(r.Parallel.Eigenvalues, r.Parallel.Reference)
 		files[ScreeFile] = shown.Scree.Document()
 	}
 	var err error

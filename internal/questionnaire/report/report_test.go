@@ -410,6 +410,39 @@ func TestFirstPage(t *testing.T) {
 	}
 }
 
+// The supplement has all loadings with their intervals, the share that is not common, complexity, correlations of the
+// scores, residual correlations, both criteria of the scree, and what it takes to compute it again.
+func TestSupplement(t *testing.T) {
+	t.Parallel()
+	m := questionnairetest.Model()
+	s := &m.Summary
+	s.Settings.Seed, s.Settings.InputSHA256 = 7, "0123abcd"
+	s.Settings.Command = "wardcast questionnaire fit 'my answers.csv'"
+	s.Scree = &model.Scree{
+		Eigenvalues: []float64{2, 1, 0.5}, Reference: []float64{1.5, 0.9, 0.7}, MAP: []float64{0.1, 0.05, 0.2},
+	}
+	s.Residuals = &model.Residuals{
+		RootMeanSquare: 0.125, Largest: []model.ResidualPair{{First: "q1", Second: "q3", Correlation: -0.375}},
+	}
+	nan := questionnaire.Figure(math.NaN())
+	s.ScoreCorrelations = [][]questionnaire.Figure{{1, nan}, {nan, nan}}
+	page := rendered(t, m, nil)
+	for _, want := range []string{
+		// q3 loads by 2.5 and 0.1: (6.25 + 0.01)²/(39.0625 + 0.0001)
+		`<bdi>q3</bdi> (R)</th><td class="n">2.50</td><td class="n">0.10</td><td class="n">0.50</td>` +
+			`<td class="n">1.0</td>`,
+		`<td class="n">0.00</td><td class="n">0.00</td><td class="n">1.00</td><td class="n">–</td>`, // q4
+		`<th scope="row">Factor 1</th><td class="n">1.00</td><td class="n">–</td>`,
+		"root mean square is 0.125", `<td class="n">-0.38</td>`, "Eigenvalues and their reference", "Velicer&#39;s MAP",
+		`<th scope="row">Seed</th><td>7</td>`, "0123abcd", "questionnaire fit &#39;my answers.csv&#39;",
+		"wardcast 1.2.3",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+}
+
 // Loadings of factor analysis may be below 0: the largest of either sign define a factor, the heat map marks those
 // below 0, and what confounds add, which is on another scale, is not in it.
 func TestReportOfFactorAnalysis(t *testing.T) {
