@@ -287,6 +287,14 @@ func (s *Store) writeHead(ctx context.Context, before []byte, h *head) ([]byte, 
 	return data, s.swap(ctx, headFile, before, data)
 }
 
+// mayRecord returns an error if the history is signed and a line would not be: all who trust keys would then refuse it.
+func (s *Store) mayRecord(l *ledger) error {
+	if l.head != nil && len(l.head.Signatures) > 0 && s.keys.Sign == nil {
+		return fmt.Errorf("the history is signed: %w", ErrNoKey)
+	}
+	return nil
+}
+
 // record adds an event to the history, with the time, then lets change follow, and makes the head agree with what came
 // of it. Lines that are there stay; one that was cut off goes.
 func (s *Store) record(ctx context.Context, l *ledger, e Event, change func() error) error {

@@ -185,6 +185,9 @@ func (s *Store) Refuse(ctx context.Context, g *Generation, c Change) error {
 		if err == nil {
 			err = s.agree(l)
 		}
+		if err == nil {
+			err = s.mayRecord(l)
+		}
 		if err != nil {
 			return err
 		}
@@ -224,8 +227,11 @@ func (s *Store) change(ctx context.Context, c Change) error {
 		return s.conflict(ctx, l.served)
 	case wrong != nil && !c.Mend:
 		return wrong
-	case wrong == nil && l.served == c.To || c.DryRun:
+	case wrong == nil && l.served == c.To:
 		return nil
+	}
+	if err := s.mayRecord(l); err != nil || c.DryRun {
+		return err
 	}
 	from := l.served
 	if from == "" { // nothing is served, or the champion file is lost or damaged, which the history survives

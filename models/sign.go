@@ -100,7 +100,8 @@ func (s *Store) heldTo(file, sum string) error {
 	return nil
 }
 
-// ErrNoKey is returned for a change of what is served that would not be signed, in a store with trusted keys.
+// ErrNoKey is returned for a change of what is served that would not be signed, in a store with trusted keys or with a
+// signed history.
 var ErrNoKey = errors.New("a change that is not signed would be refused by all who trust keys: a signing key is needed")
 
 // vouch returns an error unless a generation may be served, by its signature, and signs it if no key need be trusted.

@@ -146,6 +146,52 @@ func (h held) consistent(file, before string) {
 	}
 }
 
+// TestSignedHistoryStaysSigned: whoever forgets the key changes nothing, since those who trust keys would refuse it. A
+// site that gives up signing removes the head, and names a generation.
+func TestSignedHistoryStaysSigned(t *testing.T) {
+	t.Parallel()
+	files, keys := signed(t)
+	dir := t.TempDir()
+	for name, data := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, plain, trusting := t.Context(), OpenDir(dir), OpenDir(dir).With(signing.Keys{Trust: keys.Trust})
+	g, err := plain.Champion(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := plain.Before(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		if err := plain.Rollback(ctx, Change{From: g.Name, DryRun: dry}); !errors.Is(err, ErrNoKey) {
+			t.Errorf("a rollback without the key: %v", err)
+		}
+	}
+	b := sample(2)
+	save(t, plain, b)
+	refused := &Generation{CreatedAt: b.Manifest.CreatedAt, Models: map[string]Member{"chest-pain": {Version: b.Version}}}
+	if err := plain.Refuse(ctx, refused, Change{From: g.Name}); !errors.Is(err, ErrNoKey) {
+		t.Errorf("a refusal without the key: %v", err)
+	}
+	if now, err := trusting.Champion(ctx); err != nil || now.Name != g.Name {
+		t.Errorf("those who trust keys read %v, %v", now, err)
+	}
+	if err := os.Remove(filepath.Join(dir, headFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := plain.Promote(ctx, Change{To: before, From: g.Name, Mend: true}); err != nil {
+		t.Errorf("giving up signing: %v", err)
+	}
+}
+
 // mutate changes a file as somebody might who can write to a store: another byte, another digit, the end cut off, or a
 // file of the same kind in its place.
 func (h held) mutate(r *rand.Rand, name string) {

@@ -85,23 +85,6 @@ func interrupted(ctx context.Context, gatekeeper *train.Gatekeeper, err error) e
 	return &cli.InterruptedError{Err: err, Leaves: leaves}
 }
 
-// readSite reads the site's statements about its models; path may be "".
-func readSite(path string) (_ *report.Site, err error) {
-	if path == "" {
-		return nil, nil
-	}
-	file, err := os.Open(path) //nolint:gosec // the operator names it
-	if err != nil {
-		return nil, fmt.Errorf("reading the site's statements: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	site, err := report.ReadSite(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	return site, nil
-}
-
 // logPromotion logs the decision on a candidate, and returns cli.ErrRefused if nothing changed.
 func logPromotion(log *slog.Logger, e *train.Promotion) error {
 	facts := []any{"generation", e.Candidate.Name, "decision", string(e.Verdict.Decision), "reason", e.Verdict.Reason}

@@ -284,6 +284,10 @@ func TestCheckConfig(t *testing.T) {
 		"kafka.session_timeout") || !strings.Contains(ran.Stderr, "group.min.session.timeout.ms") {
 		t.Errorf("check-config of a short session: %+v", ran)
 	}
+	fresh := clitest.File(t, "fresh.yaml", "kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: .}\n")
+	if ran := wardcast(t, "", "check-config", fresh); ran.Code != 0 || !strings.Contains(ran.Stderr, "no champion") {
+		t.Errorf("check-config before the first model: %+v", ran)
+	}
 	token := clitest.File(t, "board.token", strings.Repeat("0123456789abcdef", 2))
 	secret := clitest.File(t, "secret.yaml", fmt.Sprintf("kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: %q}\n"+
 		"http: {tokens: [{name: board, role: viewer, token_file: %q}]}\n", trained(t), token))
@@ -312,9 +316,6 @@ func TestCheckConfig(t *testing.T) {
 		},
 		"two faults": {
 			"kafka: {brokers: [nowhere]}\nlog: {level: loud}\n", []string{"kafka.brokers", "log.level"},
-		},
-		"no champion": {
-			"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: .}\n", []string{"models.store", "no champion"},
 		},
 		"unreadable champion": {
 			"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: '" + broken(t) + "'}\n",

@@ -20,6 +20,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/replay"
 	"github.com/wardcast/wardcast/internal/service/schedule"
 	"github.com/wardcast/wardcast/internal/service/textfile"
+	"github.com/wardcast/wardcast/models/report"
 	"github.com/wardcast/wardcast/models/retrain"
 	"github.com/wardcast/wardcast/models/rounds"
 	"github.com/wardcast/wardcast/models/train"
@@ -29,10 +30,10 @@ type retrainCmd struct {
 	Once         bool      `help:"Retrain once (the default)." xor:"when"`
 	Schedule     string    `help:"Retrain at the times of a cron expression, such as '30 2 * * *', until stopped. A failed run does not end it." placeholder:"CRON" xor:"when"`
 	TimeZone     string    `help:"Time zone of --schedule, such as Europe/Berlin." default:"Local" placeholder:"ZONE"`
-	Config       string    `help:"Configuration file of serve: read notes and outcomes from its Kafka topics, and save the models in its store." type:"existingfile" placeholder:"FILE" xor:"source"`
-	Notes        []string  `help:"Notes as JSON lines, instead of --config." type:"existingfile" placeholder:"FILE" sep:"none" xor:"source"`
+	Config       string    `help:"Configuration file of serve: read notes and outcomes from its Kafka topics, and save the models in its store." type:"existingfile" placeholder:"FILE"`
+	Notes        []string  `help:"Notes as JSON lines, instead of those in Kafka." type:"existingfile" placeholder:"FILE" sep:"none"`
 	Outcomes     []string  `help:"Outcomes as JSON lines, with --notes." type:"existingfile" placeholder:"FILE" sep:"none"`
-	ModelDir     string    `help:"Model store, with --notes: a folder, or a bucket (${stores})." placeholder:"DIR"`
+	ModelDir     string    `help:"Model store, with --notes, instead of that of --config: a folder, or a bucket (${stores})." placeholder:"DIR"`
 	Rounds       string    `help:"Train by rounds: local:N shares the notes among N processes, stdio lets whoever started the command relay them to shards." placeholder:"local:N|stdio"`
 	TopicsFrom   string    `help:"Find topics from a sample of 50,000 notes, or from all." enum:"sample,all" default:"sample" placeholder:"sample|all"`
 	AsOf         time.Time `help:"Cut-off: ignore everything decided later (default: the newest outcome)." placeholder:"TIME" format:"2006-01-02T15:04:05Z07:00"`
@@ -54,8 +55,8 @@ func (c *retrainCmd) Validate() error {
 	switch files := len(c.Notes) > 0; {
 	case c.Config == "" && !files:
 		return errors.New("give --config, or --notes with --outcomes and --model-dir")
-	case files && (len(c.Outcomes) == 0 || c.ModelDir == ""):
-		return errors.New("--notes requires --outcomes and --model-dir")
+	case files && (len(c.Outcomes) == 0 || c.ModelDir == "" && c.Config == ""):
+		return errors.New("--notes requires --outcomes, and --model-dir or --config")
 	case !files && (len(c.Outcomes) > 0 || c.ModelDir != ""):
 		return errors.New("--outcomes and --model-dir require --notes; --config names the topics and the store")
 	case c.Rounds != "" && c.Rounds != "stdio" && c.shards() < 1:
@@ -137,8 +138,8 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job)
 	job.Beds = retrain.Beds{
 		Site: cfg.Beds.Site, Zone: cfg.Beds.TimeZone, Holidays: cfg.Beds.Holidays, Available: cfg.Beds.Available,
 	}
-	place := c.ModelDir
-	if c.Config == "" {
+	place := cmp.Or(c.ModelDir, cfg.Models.Store)
+	if len(c.Notes) > 0 {
 		bar := cli.NewProgress(d, "bytes read")
 		job.Source = &retrain.Files{NoteFiles: c.Notes, OutcomeFiles: c.Outcomes, Progress: func(done, total int64) {
 			bar.Set(int(done), int(total))
@@ -153,7 +154,6 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job)
 			return nil, err
 		}
 		defer client.Close()
-		place = cfg.Models.Store
 		bar := cli.NewProgress(d, "messages")
 		job.Source = replay.New(replay.Config{
 			Client: client, NoteTopic: cfg.Kafka.Topics.Notes, OutcomeTopic: cfg.Kafka.Topics.Outcomes, Logger: d.Log,
@@ -235,7 +235,7 @@ func (c *retrainCmd) rules(job *retrain.Job, r *config.Retrain) error {
 		return cli.Usagef("--aux-columns: %w", err)
 	}
 	job.Settings.Aux = (&notes.Columns{Aux: aux}).Features()
-	job.Site, err = readSite(cmp.Or(c.Site, r.Site))
+	job.Site, err = report.ReadSiteFile(cmp.Or(c.Site, r.Site))
 	return err
 }
 

@@ -120,6 +120,13 @@ func TestRetrainMetrics(t *testing.T) {
 	contains("wardcast_retrain_failed 1\n", "wardcast_retrain_success_timestamp_seconds ")
 }
 
+// TestRetrainFilesByConfig: files take the place of the topics of the configuration, whose brokers are not asked.
+func TestRetrainFilesByConfig(t *testing.T) {
+	t.Parallel()
+	run := append([]string{"retrain", "--config", ruled(t, "rank: 5")}, past(t, 10)...)
+	fail(t, cli.ExitFailed, run, "too few notes", "from notes.jsonl, outcomes.jsonl")
+}
+
 func TestRetrainRefusesFlags(t *testing.T) {
 	t.Parallel()
 	run := append([]string{"retrain", "--model-dir", t.TempDir()}, past(t, 10)...)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -92,8 +91,7 @@ func (c *checkConfigCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	_, siteErr := readSite(cfg.Retrain.Site)
-	if err := errors.Join(app.Check(ctx, cfg, d.Log), siteErr); err != nil {
+	if err := app.Check(ctx, cfg, d.Log); err != nil {
 		return err
 	}
 	for _, path := range cfg.Secrets() {

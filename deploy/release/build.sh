@@ -4,7 +4,7 @@
 #   deploy/release/build.sh OUT [KEY]
 #
 # OUT, a new folder, gets an archive for each system (binary, licences of all that is linked, manual pages, example
-# configuration), the image for linux/amd64 and linux/arm64, a bill of materials (CycloneDX) for each, SHA256SUMS, and
+# configuration, documentation, units, alert rules, manifests), the image for linux/amd64 and linux/arm64, a bill of materials (CycloneDX) for each, SHA256SUMS, and
 # with KEY, an ed25519 key in PEM, its signature. docs/deploy.md says how to check and load them. It needs Go, GNU tar,
 # git and openssl.
 set -euo pipefail
@@ -60,6 +60,9 @@ notices() {
 mkdir -p "$tmp/common/man"
 notices >"$tmp/common/THIRD-PARTY-NOTICES"
 cp LICENSE README.md CHANGELOG.md SECURITY.md deploy/wardcast.yaml "$tmp/common"
+# With their paths, so that the commands and links of the documentation hold in the archive too.
+cp -r --parents docs deploy/{systemd,prometheus,kubernetes,compose.yaml,wardcast.yaml} models/report/testdata/site.yaml \
+  "$tmp/common"
 go run ./cmd/wardcast man --out "$tmp/common/man" --date "$day"
 
 "$tools/crane" registry serve --address 127.0.0.1:0 >"$tmp/registry.log" 2>&1 &

@@ -46,6 +46,9 @@ go version -m "$tmp/$name/wardcast" | awk '$1 == "dep" { print $2 "@" $3 }' | wh
   grep -qF "pkg:golang/$module" "$out/$name.cdx.json" || { echo "release: $module is not in the bill of materials"; exit 1; }
   grep -qF "== ${module/@/ }" "$tmp/$name/THIRD-PARTY-NOTICES" || { echo "release: $module has no notice"; exit 1; }
 done
+for file in docs/deploy.md deploy/systemd/wardcast.service deploy/prometheus/wardcast.rules.yml models/report/testdata/site.yaml; do
+  [ -e "$tmp/$name/$file" ] || { echo "release: $file is not in the archive"; exit 1; }
+done
 wrong=$(cd "$tmp/$name/man" && mandoc -Tlint ./*.1 | grep -v 'referenced manual not found') || true
 [ -z "$wrong" ] || { echo "$wrong"; exit 1; }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -177,6 +178,23 @@ type Hazard struct {
 }
 
 const siteLimit = 1 << 20 // the largest size in bytes of a site's file
+
+// ReadSiteFile reads the site's statements about its models; path may be "".
+func ReadSiteFile(path string) (_ *Site, err error) {
+	if path == "" {
+		return nil, nil
+	}
+	file, err := os.Open(path) //nolint:gosec // the operator names it
+	if err != nil {
+		return nil, fmt.Errorf("reading the site's statements: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	site, err := ReadSite(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return site, nil
+}
 
 // ReadSite reads the YAML of a site; an empty file is an empty Site. An unknown key is an error that names its line.
 func ReadSite(r io.Reader) (*Site, error) {

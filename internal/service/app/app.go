@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/bedstream"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/traces"
+	"github.com/wardcast/wardcast/models/report"
 )
 
 // Options configure an App.
@@ -111,7 +112,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 
 // scoreNotes adds the stream of triage notes and what watches it.
 func (a *App) scoreNotes(ctx context.Context, o *Options) error {
-	t, err := newTriage(ctx, o, true)
+	t, err := newTriage(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -170,8 +171,9 @@ func CheckListen(insecure bool, addresses ...string) error {
 	return nil
 }
 
-// Check returns the errors of a configuration beyond its values: unreadable files, a missing password, a store without
-// a champion or with a damaged one, models of questionnaires that cannot score. It warns in log, like New.
+// Check returns the errors of a configuration beyond its values: unreadable files, a missing password, a store with a
+// damaged champion, models of questionnaires that cannot score. It warns in log, like New, also of a store without a
+// champion.
 func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	connection, err := c.Kafka.Connection()
 	if err == nil {
@@ -189,16 +191,17 @@ func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if c.Models.Store != "" {
 		var t *triage
 		if t, triageErr = newTriage(ctx,
-			&Options{Config: c, Logger: log, Registry: prometheus.NewRegistry()}, false); triageErr == nil {
+			&Options{Config: c, Logger: log, Registry: prometheus.NewRegistry()}); triageErr == nil {
 			triageErr = t.checkShadow(ctx, c.Shadow.Generation)
 		}
 	}
+	_, siteErr := report.ReadSiteFile(c.Retrain.Site)
 	_, err = newQuestionnaires(ctx, c, nil)
 	_, httpErr := newListening(&c.HTTP, log)
 	if open := checkHTTP(&c.HTTP, false); open != nil && httpErr == nil {
 		log.WarnContext(ctx, "serve requires --insecure", "err", open)
 	}
-	return errors.Join(triageErr, err, httpErr, traces.Check(&c.Traces, log))
+	return errors.Join(triageErr, siteErr, err, httpErr, traces.Check(&c.Traces, log))
 }
 
 // Run scores until ctx ends; then it drains, commits and returns nil. If a part cannot go on, Run returns its error.

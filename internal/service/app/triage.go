@@ -26,8 +26,8 @@ type triage struct {
 	log          *slog.Logger
 }
 
-// newTriage opens the store; waits says that it need not have a champion yet.
-func newTriage(ctx context.Context, o *Options, waits bool) (*triage, error) {
+// newTriage opens the store, which need not have a champion yet.
+func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	c := o.Config
 	store, err := blobstore.Open(ctx, c.Models.Store)
 	if err != nil {
@@ -40,13 +40,9 @@ func newTriage(ctx context.Context, o *Options, waits bool) (*triage, error) {
 	store = store.With(keys)
 	t := &triage{store: store, class: c.Predictions.Class, log: o.Logger}
 	set, err := t.load(ctx, nil)
-	if waits && errors.Is(err, scoring.ErrNoChampion) {
+	if errors.Is(err, scoring.ErrNoChampion) {
 		o.Logger.WarnContext(ctx, "the store has no champion yet, notes wait for it", "store", c.Models.Store, "err", err)
 		set, err = &scoring.Set{}, nil
-	}
-	if errors.Is(err, scoring.ErrNoChampion) {
-		return nil, fmt.Errorf("models.store %q: %w: train one with `wardcast train --model-dir %s`, or set "+
-			"models.store: \"\" if no notes are scored", c.Models.Store, err, c.Models.Store)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("with models.store %q: %w", c.Models.Store, err)

@@ -50,8 +50,7 @@ func Run(ctx context.Context, c *config.Config, now time.Time) []Check {
 		d.store(ctx)
 	}
 	d.check("configuration", "what it names can be read", func(bad found) {
-		err := app.Check(ctx, c, slog.New(slog.DiscardHandler))
-		if err != nil && !d.has("champion", Fail) { // which is an error here too
+		if err := app.Check(ctx, c, slog.New(slog.DiscardHandler)); err != nil {
 			bad(Fail, "see docs/commands/check-config.md", "%v", err)
 		}
 	})
@@ -79,10 +78,6 @@ func (d *doctor) check(name, fine string, look func(bad found)) {
 	if len(d.checks) == before {
 		d.checks = append(d.checks, Check{Name: name, Status: OK, Detail: fine})
 	}
-}
-
-func (d *doctor) has(name string, s Status) bool {
-	return slices.ContainsFunc(d.checks, func(c Check) bool { return c.Name == name && c.Status == s })
 }
 
 // oldModel is the age of models that a nightly retraining should not let them reach.

@@ -143,6 +143,9 @@ func TestRun(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "store", doctor.Warn, "0755"},
+		"no file of the site": {func(_ *testing.T, c *config.Config, _ *ingest.Client) {
+			c.Retrain.Site = "nowhere.yaml"
+		}, "configuration", doctor.Fail, "nowhere.yaml"},
 		"expired": {func(t *testing.T, c *config.Config, _ *ingest.Client) {
 			c.Bridge.FHIR.CA = certificate(t, now.Add(-time.Hour))
 		}, "certificate", doctor.Fail, "expired"},

@@ -82,7 +82,7 @@ func (d *doctor) streams(ctx context.Context) {
 	states, err := client.Describe(ctx, names...)
 	if err != nil {
 		d.check("topics", "", func(bad found) {
-			bad(Fail, "let the user see topics and their settings: Describe and DescribeConfigs", "%v", err)
+			bad(Fail, "look at the log and the load of the brokers, and run it again", "%v", err)
 		})
 	}
 	if len(states) == 0 && err != nil {
