@@ -42,7 +42,7 @@ const (
 	detailed = beds.MostPatience + time.Hour
 	// mostDetails bounds the predictions that are kept, of some kilobytes each, and the texts, in bytes. Beyond it the
 	// oldest go, and their rows explain nothing.
-	mostDetails = 96 << 20
+	mostDetails = 32 << 20
 )
 
 func newDetails(c *Config) details {
@@ -108,14 +108,14 @@ func (ds *details) noted(visit string, o beds.Order, n *msg.Note) {
 		delete(ds.people, visit)
 	} else {
 		d.note = &msg.Note{
-			Site: strings.Clone(n.Site), Sex: strings.Clone(n.Sex), Age: n.Age, Acuity: n.Acuity, Vitals: n.Vitals,
+			Site: waitlist.Name(n.Site), Sex: waitlist.Name(n.Sex), Age: n.Age, Acuity: n.Acuity, Vitals: n.Vitals,
 		}
 		if ds.texts {
 			d.note.Text = strings.Clone(n.Text)
 		}
 		d.labelled = n.Fields.Value(ds.label)
 		if text, is := d.labelled.Text(); is {
-			d.labelled = msg.Text(strings.Clone(text))
+			d.labelled = msg.Text(waitlist.Name(text))
 		}
 	}
 	if d.value != nil {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,20 +29,35 @@ type Visit struct {
 	search, complaint, patient string    // in lower case: words, complaint and label, as search.go reads them
 }
 
-// mostLabel is how many letters of a label are kept.
-const mostLabel = 24
+// How many letters are kept of a label, and of a name: a complaint, a department, a sex.
+const (
+	mostLabel = 24
+	mostName  = 120
+)
+
+// Name returns a copy of a name as lists show it: its first 120 letters.
+func Name(s string) string { return strings.Clone(first(mostName, s)) }
+
+func first(letters int, s string) string {
+	for i := range s {
+		if letters--; letters < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
 
 // NewVisit returns a visit by its newest prediction and note, which may be nil. The label is a field of the note. The
 // caller sets Row and Prediction.
 func NewVisit(p *msg.Prediction, note *msg.Note, label msg.Value) *Visit {
 	v := &Visit{
-		ID: p.VisitID, Complaint: p.Complaint, Probability: p.Admission(), Threshold: p.Threshold,
+		ID: p.VisitID, Complaint: Name(p.Complaint), Probability: p.Admission(), Threshold: p.Threshold,
 		Decision: p.Decision, Abstained: p.Abstained, Label: written(label), Note: note,
 	}
 	if note == nil {
 		note = p.Note()
 	}
-	v.Site, v.Sex, v.Age, v.Acuity = note.Site, note.Sex, note.Age, note.Acuity
+	v.Site, v.Sex, v.Age, v.Acuity = Name(note.Site), Name(note.Sex), note.Age, note.Acuity
 	v.index(p)
 	return v
 }
@@ -54,8 +70,7 @@ func written(v msg.Value) string {
 	} else if !is {
 		return ""
 	}
-	letters := []rune(text)
-	return string(letters[:min(len(letters), mostLabel)])
+	return first(mostLabel, text)
 }
 
 // Close reports whether the probability is near the threshold.
@@ -203,7 +218,7 @@ type Found struct {
 // Find returns those who match a query, in its order.
 func (l *List) Find(q *Query) *Found {
 	f, words := &Found{}, readWords(q.Words)
-	site, complaint := fold(q.Site), fold(q.Complaint)
+	site, complaint := fold(Name(q.Site)), fold(Name(q.Complaint))
 	for _, p := range l.sorted(q.Sort) {
 		if site != "" && fold(p.Site) != site || complaint != "" && p.complaint != complaint ||
 			q.Ward != "" && p.Ward != q.Ward || !p.matches(words, q.Labels) {

@@ -183,6 +183,20 @@ func TestWithoutNote(t *testing.T) {
 	}
 }
 
+// TestLongNames: of a very long complaint or department a visit keeps the beginning, by which it is found.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 4000)
+	p := patient(1, 1, .5, func(p *msg.Prediction, n *msg.Note) { p.Complaint, n.Site = long, long })
+	if len(p.Complaint) != 240 || len(p.Site) != 240 {
+		t.Errorf("a complaint of %d bytes, a department of %d", len(p.Complaint), len(p.Site))
+	}
+	l := waitlist.New(now, []*waitlist.Patient{p})
+	if found := l.Find(&waitlist.Query{Complaint: long, Site: long, Limit: 1}); found.Total != 1 {
+		t.Error("it is not found by its name")
+	}
+}
+
 // FuzzSearch: no words that are searched do harm, and each finds what it is of.
 func FuzzSearch(f *testing.F) {
 	for _, words := range []string{"84 M", "7 mo mo", "chest pain", "İ", "\xff", "-", "9999999999999999999m"} {
