@@ -62,6 +62,7 @@ func (b *board) json() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+//nolint:staticcheck // every Grafana that is in use provisions the first version of dashboards from files
 func (b *board) build() (dashboard.Dashboard, error) {
 	d := dashboard.NewDashboardBuilder(b.title).Uid(b.uid).Description(b.text).Tags([]string{tag}).Readonly().
 		Time(b.from, "now").Timezone("browser").Refresh(b.refresh).Tooltip(dashboard.DashboardCursorSyncCrosshair).
