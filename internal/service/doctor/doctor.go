@@ -97,6 +97,9 @@ func (d *doctor) store(ctx context.Context) {
 			}
 		}
 		if errors.Is(err, models.ErrEmpty) || errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(place); !blobstore.IsURL(place) && errors.Is(err, fs.ErrNotExist) {
+				bad(Warn, train+", which makes it", "there is no folder %s yet", place)
+			}
 			return // champion says so
 		}
 		if err != nil {

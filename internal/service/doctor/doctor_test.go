@@ -143,6 +143,11 @@ func TestRun(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "store", doctor.Warn, "0755"},
+		"no store": {func(t *testing.T, c *config.Config, _ *ingest.Client) {
+			if err := os.Remove(c.Models.Store); err != nil {
+				t.Fatal(err)
+			}
+		}, "store", doctor.Warn, "no folder"},
 		"no file of the site": {func(_ *testing.T, c *config.Config, _ *ingest.Client) {
 			c.Retrain.Site = "nowhere.yaml"
 		}, "configuration", doctor.Fail, "nowhere.yaml"},
