@@ -297,7 +297,7 @@ func (c *Client) found(ctx context.Context, topic string, log *slog.Logger) (int
 func (c *Client) partitions(ctx context.Context, names ...string) (map[string]int, error) {
 	m, err := c.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: names})
 	if err != nil {
-		return nil, fmt.Errorf("reading metadata: %w", err)
+		return nil, fmt.Errorf("reading metadata from %s: %w", c.kafka.Addr, err)
 	}
 	counts := make(map[string]int, len(names))
 	for _, t := range m.Topics {

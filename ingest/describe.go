@@ -45,7 +45,7 @@ func (o Operations) Has(code int) bool { return o == math.MinInt32 || o&(1<<code
 func (c *Client) Describe(ctx context.Context, names ...string) (map[string]*TopicState, error) {
 	m, err := c.metadata(ctx, names)
 	if err != nil {
-		return nil, fmt.Errorf("reading metadata: %w", err)
+		return nil, fmt.Errorf("reading metadata from %s: %w", c.kafka.Addr, err)
 	}
 	states := make(map[string]*TopicState, len(names))
 	var visible []string
