@@ -90,13 +90,15 @@ http: {listen: ""}
 		if err := csv.NewWriter(&table).WriteAll(whole); err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]string{}
-		for line := range strings.Lines(succeed(t, "", "questionnaire", "score", "--model", model,
-			clitest.File(t, "responses.csv", table.String()))) {
-			id, scores, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ",")
-			want[id] = scores
+		printed, err := csv.NewReader(strings.NewReader(succeed(t, "", "questionnaire", "score", "--model", model,
+			clitest.File(t, "responses.csv", table.String())))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
 		}
-		delete(want, "id") // the header
+		want := map[string]string{}
+		for _, row := range printed[1:] {
+			want[row[0]] = strings.Join(row[1:slices.Index(printed[0], "answered")], ",")
+		}
 		return want
 	}
 	s.essence = func(answer string) string {
