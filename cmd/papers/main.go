@@ -50,7 +50,6 @@ func run(ctx context.Context, process *cli.Process) int {
 
 Each command prints tables with the papers' figures next to ours. Equal seeds give equal numbers; only the seconds differ. Ctrl-C ends a run and prints the results so far. "papers COMMAND --help" shows an example, its duration and its output.`,
 		Grammar: &g,
-		Logging: &g.Logging,
 		Usage:   []error{report.ErrSettings, train.ErrSettings, solver.ErrSettings, textproc.ErrSettings},
 		Vars: map[string]any{
 			"parts": parts, "triageMethods": sonmf.TriageMethods(), "icqfMethods": icqf.Methods(),

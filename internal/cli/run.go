@@ -88,9 +88,8 @@ type Logging struct {
 type Program struct {
 	Name, Description string
 	// Grammar is a pointer to a struct for kong. Commands have the method Run(context.Context, *Deps) error, or one
-	// with fewer parameters.
+	// with fewer parameters. Logging is embedded.
 	Grammar any
-	Logging *Logging       // a field of Grammar
 	Vars    map[string]any // values for the tags of Grammar: strings, numbers, or lists of strings
 	Usage   []error        // errors that are mistakes on the command line
 }
@@ -116,7 +115,8 @@ func (p *Program) Run(ctx context.Context, process *Process) int {
 		return code
 	}
 	done := false // after --help
-	parser, err := kong.New(p.Grammar, slices.Concat(types, []kong.Option{
+	grammar := p.narrowed(process.Args)
+	parser, err := kong.New(grammar, slices.Concat(types, []kong.Option{
 		kong.Name(p.Name), Variables(p.Vars), kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help),
 		kong.Description(p.Description), kong.Writers(process.Out, process.Err), kong.Exit(func(int) { done = true }),
 	})...)
@@ -133,7 +133,8 @@ func (p *Program) Run(ctx context.Context, process *Process) int {
 	if err != nil {
 		return fail(plain(err, p.Name), ExitUsage)
 	}
-	log, err := NewLogger(process.Err, p.Logging.LogLevel)
+	level := reflect.ValueOf(grammar).Elem().FieldByName("LogLevel").String()
+	log, err := NewLogger(process.Err, level)
 	if err != nil {
 		return fail(err, ExitUsage)
 	}
@@ -156,6 +157,30 @@ func (p *Program) Run(ctx context.Context, process *Process) int {
 	default:
 		return fail(err, ExitFailed)
 	}
+}
+
+// narrowed returns a grammar of the command that the arguments begin with alone, unless that command is of this package
+// and looks at all others: kong takes longer over hundreds of flags than most commands run.
+func (p *Program) narrowed(args []string) any {
+	if len(args) == 0 {
+		return p.Grammar
+	}
+	whole := reflect.TypeOf(p.Grammar).Elem()
+	var fields []reflect.StructField
+	found := false
+	for field := range whole.Fields() {
+		if _, command := field.Tag.Lookup("cmd"); command {
+			if !strings.EqualFold(field.Name, strings.ReplaceAll(args[0], "-", "")) {
+				continue
+			}
+			found = field.Type.PkgPath() != reflect.TypeFor[Completion]().PkgPath()
+		}
+		fields = append(fields, field)
+	}
+	if !found {
+		return p.Grammar
+	}
+	return reflect.New(reflect.StructOf(fields)).Interface()
 }
 
 // Variables returns an option that expands variables in the tags of a grammar. kong.Vars expands all of them again for

@@ -9,7 +9,10 @@ import (
 
 func TestNumber(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]float64{"1.50": 1.5, "-3": -3, "+.5": .5, "1e3": 1000, "007": 7, "5.": 5} {
+	for text, want := range map[string]float64{
+		"1.50": 1.5, "-3": -3, "+.5": .5, "1e3": 1000, "007": 7, "5.": 5,
+		"0": 0, "123456789012345": 123456789012345, "12345678901234567890": 12345678901234567890,
+	} {
 		if v, err := wording.Number(" " + text + "\t"); v != want || err != nil {
 			t.Errorf("%q: %v, %v, want %v", text, v, err, want)
 		}

@@ -20,6 +20,7 @@ import (
 	"html/template"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -356,10 +357,12 @@ func (r *Report) JSON() ([]byte, error) {
 //go:embed report.html.tmpl
 var pageTemplate string
 
-var page = template.Must(template.New("report").Funcs(functions).Funcs(template.FuncMap{
-	"isMissing": func(text string) bool { return orElse(text, missing) == missing },
-	"field":     func(name, text string) field { return field{name, text} },
-}).Parse(pageTemplate))
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs(functions).Funcs(template.FuncMap{
+		"isMissing": func(text string) bool { return orElse(text, missing) == missing },
+		"field":     func(name, text string) field { return field{name, text} },
+	}).Parse(pageTemplate))
+})
 
 // field is one that the site fills in.
 type field struct{ Name, Text string }
@@ -384,7 +387,7 @@ func (r *Report) document() *document {
 // HTML returns report.html, one page without scripts that asks for nothing else.
 func (r *Report) HTML() ([]byte, error) {
 	var b bytes.Buffer
-	if err := page.Execute(&b, r.document()); err != nil {
+	if err := page().Execute(&b, r.document()); err != nil {
 		return nil, fmt.Errorf("writing the report: %w", err)
 	}
 	return []byte(wording.VisibleLines(b.String())), nil

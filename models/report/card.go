@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 
@@ -13,16 +14,18 @@ import (
 //go:embed card.md.tmpl
 var cardTemplate string
 
-var card = template.Must(template.New("card").Funcs(functions).Funcs(template.FuncMap{
-	"plain": plain, "window": windowRow,
-	"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"field": func(name, text string) string { return fmt.Sprintf("- **%s**: %s", name, orElse(plain(text), missing)) },
-}).Parse(cardTemplate))
+var card = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("card").Funcs(functions).Funcs(template.FuncMap{
+		"plain": plain, "window": windowRow,
+		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"field": func(name, text string) string { return fmt.Sprintf("- **%s**: %s", name, orElse(plain(text), missing)) },
+	}).Parse(cardTemplate))
+})
 
 // Card returns card.md, with the sections of CHAI's applied model card version 0.2.
 func (r *Report) Card() (string, error) {
 	var b strings.Builder
-	if err := card.Execute(&b, r.document()); err != nil {
+	if err := card().Execute(&b, r.document()); err != nil {
 		return "", fmt.Errorf("writing the card: %w", err)
 	}
 	return b.String(), nil

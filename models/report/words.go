@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 
@@ -26,15 +27,18 @@ var functions = template.FuncMap{
 	"join": strings.Join, "site": func(text string) string { return orElse(text, missing) },
 }
 
-var words = template.Must(template.New("words").Funcs(functions).Funcs(template.FuncMap{
-	"quoted": quoted, "several": wording.Count, "settings": settings,
-	"item": func(number, topic string) string { return "\x00" + number + "\x00" + topic + "\x00" },
-}).Parse(wordsTemplate))
+// words, like the other templates, is parsed on first use: each command of the program links them.
+var words = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("words").Funcs(functions).Funcs(template.FuncMap{
+		"quoted": quoted, "several": wording.Count, "settings": settings,
+		"item": func(number, topic string) string { return "\x00" + number + "\x00" + topic + "\x00" },
+	}).Parse(wordsTemplate))
+})
 
 // Say returns a text of words.txt.tmpl by its name.
 func (r *Report) Say(name string) (string, error) {
 	var b strings.Builder
-	if err := words.ExecuteTemplate(&b, name, r); err != nil {
+	if err := words().ExecuteTemplate(&b, name, r); err != nil {
 		return "", fmt.Errorf("writing %q: %w", name, err)
 	}
 	return b.String(), nil

@@ -379,8 +379,10 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 		if err != nil {
 			return nil, err
 		}
-		r := SheetRow{ID: strconv.Itoa(len(s.Rows) + 1), Line: row.Line}
-		if id != none {
+		r := SheetRow{Line: row.Line, Numbers: make([]float64, len(c.Numbers))}
+		if id == none {
+			r.ID = strconv.Itoa(len(s.Rows) + 1)
+		} else {
 			r.ID = clean(row.Cells[id])
 			first, again := lineOf[r.ID]
 			switch {
@@ -393,11 +395,9 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 			lineOf[r.ID] = row.Line
 		}
 		for i, name := range c.Numbers {
-			v, err := missing.Value(row.Cells[at[i]])
-			if err != nil {
+			if r.Numbers[i], err = missing.Value(row.Cells[at[i]]); err != nil {
 				return nil, src.at(row.Line, inColumn(name, err))
 			}
-			r.Numbers = append(r.Numbers, v)
 		}
 		for _, i := range at[len(c.Numbers):] {
 			r.Levels = append(r.Levels, missing.Spelled(row.Cells[i]))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // fitted is a model with its estimates.
@@ -63,14 +64,12 @@ func newNormalData(ctx context.Context, f *frame, groups []string, samples []*ma
 		}
 		d.patterns, d.saturated = append(d.patterns, patterns), append(d.saturated, saturated)
 		d.log += saturated.LogLikelihood
-		alone, means := mat.NewSymDense(p, nil), make([]float64, p)
+		column := make([]float64, n)
 		for j := range p {
-			var variance float64
-			means[j], variance = stat.PopMeanVariance(slices.DeleteFunc(mat.Col(nil, j, x), math.IsNaN), nil)
-			alone.SetSym(j, j, variance)
+			known := slices.DeleteFunc(mat.Col(column, j, x), math.IsNaN)
+			_, variance := stat.PopMeanVariance(known, nil)
+			d.base -= float64(len(known)) / 2 * (math.Log(2*math.Pi*variance) + 1)
 		}
-		log, _, _, _ := factoranalysis.NormalScore(patterns, means, alone)
-		d.base += log
 	}
 	return d, nil
 }
@@ -205,8 +204,8 @@ func (f *fitted) modifications() []Modification {
 		return all
 	}
 	gradient, cross, own := f.objective.candidates(f.theta, cells)
-	var half mat.Dense
-	half.Mul(cross, f.bread)
+	half := linalg.NewLike(cross)
+	linalg.Threads(1).MulTo(half, cross, mat.DenseCopyOf(f.bread))
 	const rounding = 1e-8
 	for e, c := range cells {
 		v := own[e] - mat.Dot(half.RowView(e), cross.RowView(e))
@@ -218,6 +217,6 @@ func (f *fitted) modifications() []Modification {
 			ExpectedChange: -gradient[e] / v,
 		})
 	}
-	slices.SortStableFunc(all, func(a, b Modification) int { return cmp.Compare(b.MI, a.MI) })
+	slices.SortFunc(all, func(a, b Modification) int { return cmp.Compare(b.MI, a.MI) })
 	return all
 }

@@ -178,10 +178,11 @@ func (m *model) startFactor(g, k int, s *mat.SymDense, loadings *mat.Dense) floa
 }
 
 const (
-	// moved ends the search: the last step, in standard errors by the information of the search, is shorter.
-	moved = 1e-5
+	// moved ends the search: the last step, in standard errors by the information of the search, is shorter. Newton's
+	// next one would have the length of its square.
+	moved = 1e-3
 	// near is the length of a step from which the second derivatives themselves are better than their expectation.
-	near = 0.5
+	near = 4
 	// dependence is the least eigenvalue of the information, scaled to a diagonal of 1, of an identified model.
 	dependence = 1e-9
 	// damping is added to the scaled information where it has no inverse.

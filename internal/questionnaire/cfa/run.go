@@ -232,8 +232,10 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Den
 // check refuses answers without a covariance matrix.
 func (o *Options) check(f *frame, group string, x *mat.Dense) error {
 	where := within(group)
+	n, p := x.Dims()
+	column := make([]float64, n)
 	for j, item := range f.items {
-		if low, high := linalg.Extremes(mat.Col(nil, j, x)); !(low < high) {
+		if low, high := linalg.Extremes(mat.Col(column, j, x)); !(low < high) {
 			err := questionnaire.ErrConstant
 			if low > high {
 				err = questionnaire.ErrNeverAnswered
@@ -241,7 +243,7 @@ func (o *Options) check(f *frame, group string, x *mat.Dense) error {
 			return &table.Error{File: o.Input, Column: item, Err: fmt.Errorf("%w%s", err, where)}
 		}
 	}
-	if n, p := x.Dims(); n <= p {
+	if n <= p {
 		return &table.Error{File: o.Input, Err: fmt.Errorf("%d rows for %d items%s: there must be more rows than items",
 			n, p, where)}
 	}
