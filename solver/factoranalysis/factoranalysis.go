@@ -30,18 +30,24 @@ const (
 	RotateNone Rotation = "none"
 )
 
-// rotations turn loadings (p×k); they return Φ (k×k) too, the correlations of the factors, nil for I.
+// rotation turns loadings (p×k); it returns Φ (k×k) too, the correlations of the factors, nil for I.
+type rotation func(loadings *mat.Dense) (rotated, phi *mat.Dense)
+
+// rotations have for standard errors a function that returns the rotation of loadings near others, nil for none.
 var rotations = []struct {
 	name   Rotation
-	rotate func(loadings *mat.Dense) (rotated, phi *mat.Dense)
+	rotate rotation
+	near   func(loadings *mat.Dense) rotation
 }{
-	{RotatePromax, Promax},
-	{RotateOblimin, Oblimin},
-	{RotateVarimax, func(loadings *mat.Dense) (rotated, phi *mat.Dense) {
-		rotated, _ = Varimax(loadings)
-		return rotated, nil
-	}},
-	{RotateNone, func(loadings *mat.Dense) (rotated, phi *mat.Dense) { return loadings, nil }},
+	{RotatePromax, Promax, func(loadings *mat.Dense) rotation { return turnedFirst(Promax, loadings) }},
+	{RotateOblimin, Oblimin, nearOblimin},
+	{RotateVarimax, varimaxAlone, func(loadings *mat.Dense) rotation { return turnedFirst(varimaxAlone, loadings) }},
+	{RotateNone, func(loadings *mat.Dense) (rotated, phi *mat.Dense) { return loadings, nil }, nil},
+}
+
+func varimaxAlone(loadings *mat.Dense) (rotated, phi *mat.Dense) {
+	rotated, _ = Varimax(loadings)
+	return rotated, nil
 }
 
 var extractions = []Extraction{Minres, MaximumLikelihood}
@@ -83,6 +89,9 @@ type Model struct {
 	Converged bool
 	// Correlations are the factored ones.
 	Correlations *Correlations
+	// Unrotated is what standard errors need: of MaximumLikelihood and a rotation, for FullInformation or Pearson of
+	// complete answers, unless a uniqueness is at its bound. Otherwise nil.
+	Unrotated *Unrotated
 }
 
 const (
@@ -96,7 +105,8 @@ const (
 
 // Fit factors the correlations of x, n×p, where NaN is a missing answer, and rotates the factors. Uniquenesses are at
 // least 0.005. Minres minimizes the sum of squared residuals off the diagonal. MaximumLikelihood gives residuals more
-// weight the smaller the items' uniquenesses are; it needs correlations with an inverse.
+// weight the smaller the items' uniquenesses are; it needs correlations with an inverse. With FullInformation its
+// factors are those of greatest likelihood of all answers, which differ from the factors of the correlations.
 //
 // Pairs of items that no participant answered together, as in designs with planned missing answers, are ignored. Their
 // correlations are filled in from the solution, which is computed again until none of them changes by more than 1e-7.
@@ -128,6 +138,16 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("factoring: %w", err)
 	}
+	log, model := math.NaN(), (*Saturated)(nil)
+	if correlations.Saturated != nil && (s.Extraction == MaximumLikelihood || !s.Quick) {
+		var likeliest *extraction
+		if likeliest, model, log, err = correlations.likeliest(ctx, extracted, s.Factors); err != nil {
+			return nil, fmt.Errorf("factoring: %w", err)
+		}
+		if s.Extraction == MaximumLikelihood {
+			extracted = likeliest
+		}
+	}
 	m := &Model{Converged: extracted.converged, Correlations: correlations}
 	m.Uniquenesses, m.Threads = extracted.uniquenesses, s.Threads
 	m.Means, m.Deviations = linalg.SampleMoments(x)
@@ -138,14 +158,46 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 			m.Deviations[j] = math.Sqrt(s.Covariance.At(j, j) * float64(n) / float64(n-1))
 		}
 	}
-	m.rotate(extracted.loadings, s.Rotation)
+	order := m.rotate(extracted.loadings, s.Rotation)
 	if !correlations.Smoothed() {
 		m.ScoreCorrelations = correlations.R
 	}
-	if m.Fit, err = goodness(ctx, correlations, m.Implied(), s.Factors, n-s.Regressed, s.Quick); err != nil {
-		return nil, fmt.Errorf("measuring the fit: %w", err)
+	m.Fit = goodness(correlations, m.Implied(), s.Factors, n-s.Regressed, log)
+	if s.Extraction == MaximumLikelihood && slices.Min(m.Uniquenesses) > LeastUniqueness {
+		m.Unrotated = correlations.unrotated(x, extracted, model, n-s.Regressed, s.Rotation)
+	}
+	if m.Unrotated != nil {
+		m.Unrotated.order = order
 	}
 	return m, nil
+}
+
+// unrotated returns what standard errors of an extraction of greatest likelihood need, nil where there are none: for
+// FullInformation of a distribution of standardized answers, for others of n complete answers.
+func (c *Correlations) unrotated(x mat.Matrix, e *extraction, model *Saturated, n int, by Rotation) *Unrotated {
+	_, p := x.Dims()
+	u := &Unrotated{
+		Loadings: mat.DenseCopyOf(e.loadings), Residuals: slices.Clone(e.uniquenesses),
+		Mean: make([]float64, p), Patterns: []Pattern{{Items: linalg.Indices(p), N: n, Mean: make([]float64, p)}},
+	}
+	switch {
+	case model != nil:
+		u.Patterns, u.Mean = c.patterns, model.Mean
+		for i := range p {
+			v := model.Covariance.At(i, i)
+			floats.Scale(math.Sqrt(v), u.Loadings.RawRowView(i))
+			u.Residuals[i] *= v
+		}
+	case floats.HasNaN(mat.DenseCopyOf(x).RawMatrix().Data):
+		return nil
+	}
+	for _, r := range rotations {
+		if r.name == by && r.near != nil {
+			u.near = r.near(e.loadings)
+			return u
+		}
+	}
+	return nil
 }
 
 // Fill replaces the unknown correlations by those that k minres factors of the known ones imply, as Fit does.
@@ -213,11 +265,12 @@ func jump(now, step, before []float64) {
 	}
 }
 
-func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
+// rotate sets loadings and Φ, and returns the order of the factors.
+func (m *Model) rotate(loadings *mat.Dense, by Rotation) (order []int) {
 	_, k := loadings.Dims()
 	var phi *mat.Dense
 	for _, r := range rotations {
-		if r.name == rotation {
+		if r.name == by {
 			loadings, phi = r.rotate(loadings)
 		}
 	}
@@ -225,12 +278,13 @@ func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
 		phi = linalg.Identity(k)
 	}
 	accounted := accounted(loadings, phi)
-	order := linalg.Order(k, func(a, b int) int { return cmp.Compare(accounted[b], accounted[a]) })
+	order = linalg.Order(k, func(a, b int) int { return cmp.Compare(accounted[b], accounted[a]) })
 	m.Loadings, m.Phi = linalg.SelectColumns(loadings, order),
 		linalg.SelectRows(linalg.SelectColumns(phi, order), order)
 	signs := lists.Make(k, func(t int) float64 { return math.Copysign(1, mat.Sum(m.Loadings.ColView(t))) })
 	linalg.ScaleColumns(m.Loadings, m.Loadings, signs)
 	m.Phi.Apply(func(s, t int, v float64) float64 { return signs[s] * signs[t] * v }, m.Phi)
+	return order
 }
 
 func accounted(loadings, phi *mat.Dense) []float64 {

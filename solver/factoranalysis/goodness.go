@@ -51,11 +51,9 @@ type Interval struct{ Value, Low, High float64 }
 // rmseaLevel is the usual confidence level of the interval of RMSEA.
 const rmseaLevel = 0.9
 
-// goodness returns the fit of k factors that imply these correlations. If quick, that of FullInformation lacks what
-// needs the likelihood of the factors.
-func goodness(
-	ctx context.Context, c *Correlations, implied *mat.SymDense, k, n int, quick bool,
-) (GoodnessOfFit, error) {
+// goodness returns the fit of k factors that imply these correlations. log is the log-likelihood of k factors by
+// FullInformation; without it, NaN, what needs it is undefined.
+func goodness(c *Correlations, implied *mat.SymDense, k, n int, log float64) GoodnessOfFit {
 	p := implied.SymmetricDim()
 	nan := math.NaN()
 	g := GoodnessOfFit{
@@ -74,15 +72,11 @@ func goodness(
 	case c.Saturated != nil:
 		pairs -= len(c.Unknown)
 		g.DF -= len(c.Unknown)
-		if quick {
-			return g, nil
-		}
-		var err error
-		if objective, alone, err = c.discrepancies(ctx, sigma, k); err != nil {
-			return g, err
+		if !math.IsNaN(log) {
+			objective, alone = c.discrepancies(log)
 		}
 	case c.Smoothed() || len(c.Unknown) > 0 || !own.Factorize(c.R) || !model.Factorize(sigma):
-		return g, nil
+		return g
 	default:
 		var ratio mat.Dense // Σ⁻¹R
 		if model.SolveTo(&ratio, c.R) == nil {
@@ -91,13 +85,13 @@ func goodness(
 		}
 	}
 	if math.IsNaN(objective) {
-		return g, nil
+		return g
 	}
 	df, participants, factor := float64(g.DF), float64(n), float64(n-1)-float64(2*p+5)/6
 	g.ChiSquare = (factor - 2*float64(k)/3) * objective
 	g.BIC = g.ChiSquare - df*math.Log(participants)
 	if g.DF <= 0 {
-		return g, nil
+		return g
 	}
 	g.P = mathext.GammaIncRegComp(df/2, max(0, g.ChiSquare)/2)
 	g.RMSEA.Value = math.Sqrt(max(0, g.ChiSquare/(df*participants)-1/(participants-1)))
@@ -113,7 +107,7 @@ func goodness(
 	if excess > 0 {
 		g.CFI = 1 - excess/max(null-nullDF, excess)
 	}
-	return g, nil
+	return g
 }
 
 // participants counts those of FullInformation who gave an answer.
@@ -131,33 +125,46 @@ const (
 	factorTolerance = 1e-6
 )
 
-// discrepancies returns F and F₀ of FullInformation for k factors. A round of EM expects the covariances of all
-// answers, and maximizes the likelihood of their factors: D. B. Rubin and D. T. Thayer, "EM algorithms for ML factor
-// analysis", 1982. It begins with these correlations, which the factors imply. Both are NaN if the rounds do not
-// settle.
-func (c *Correlations) discrepancies(ctx context.Context, implied *mat.SymDense,
-	k int,
-) (objective, alone float64, err error) {
-	s, p := c.standardized, implied.SymmetricDim()
-	model := &Saturated{Mean: s.Mean, Covariance: mat.NewSymDense(p, nil)}
+// discrepancies returns F and F₀ of FullInformation for factors of this log-likelihood.
+func (c *Correlations) discrepancies(log float64) (objective, alone float64) {
+	p := c.raw.SymmetricDim()
+	apart := startSaturated(c.patterns, p)
 	for i := range p {
-		for j := range i + 1 {
-			model.Covariance.SetSym(i, j, implied.At(i, j)*math.Sqrt(s.Covariance.At(i, i)*s.Covariance.At(j, j)))
+		for j := range i {
+			apart.Covariance.SetSym(i, j, 0)
 		}
 	}
+	without, _, _, _ := NormalScore(c.patterns, apart.Mean, apart.Covariance)
+	n, most := float64(c.participants()), c.standardized.LogLikelihood
+	return 2 * (most - log) / n, 2 * (most - without) / n
+}
+
+// likeliest returns the k factors of FullInformation under which all standardized answers are most likely, with their
+// distribution and its log-likelihood, NaN if the search does not settle. A round of EM expects the covariances of all
+// answers, and maximizes the likelihood of their factors: D. B. Rubin and D. T. Thayer, "EM algorithms for ML factor
+// analysis", 1982. It begins with other factors of their correlations.
+func (c *Correlations) likeliest(ctx context.Context, from *extraction, k int,
+) (e *extraction, model *Saturated, log float64, err error) {
+	s, p := c.standardized, c.raw.SymmetricDim()
+	model, e = &Saturated{Mean: s.Mean, Covariance: mat.NewSymDense(p, nil)}, from
+	deviations := make([]float64, p)
+	for i := range p {
+		deviations[i] = math.Sqrt(s.Covariance.At(i, i))
+	}
+	model.imply(e, deviations)
 	var start []float64
 	last, settled := math.Inf(-1), false
 	for range maxFactorEM {
-		log, next, _, ok := model.step(c.patterns)
+		now, next, _, ok := model.step(c.patterns)
 		if !ok {
-			return math.NaN(), math.NaN(), nil
+			break
 		}
-		gain := log - last
-		last = log
+		gain := now - last
+		last = now
 		if settled = gain < factorTolerance; settled {
 			break
 		}
-		deviations, r := make([]float64, p), mat.NewSymDense(p, nil)
+		r := mat.NewSymDense(p, nil)
 		for i := range p {
 			deviations[i] = math.Sqrt(next.Covariance.At(i, i))
 			for j := range i {
@@ -168,32 +175,29 @@ func (c *Correlations) discrepancies(ctx context.Context, implied *mat.SymDense,
 		if start == nil {
 			start = startUniquenesses(r, k)
 		}
-		e, err := extractFrom(ctx, r, k, MaximumLikelihood, start)
-		if err != nil {
-			return math.NaN(), math.NaN(), err
+		if e, err = extractFrom(ctx, r, k, MaximumLikelihood, start); err != nil {
+			return nil, nil, 0, err
 		}
 		start = e.uniquenesses
-		next.Covariance.SymOuterK(1, e.loadings)
-		for i := range p {
-			for j := range i + 1 {
-				next.Covariance.SetSym(i, j, next.Covariance.At(i, j)*deviations[i]*deviations[j])
-			}
-			next.Covariance.SetSym(i, i, deviations[i]*deviations[i])
-		}
+		next.imply(e, deviations)
 		model = next
 	}
 	if !settled {
-		return math.NaN(), math.NaN(), nil
+		last = math.NaN()
 	}
-	apart := startSaturated(c.patterns, p)
-	for i := range p {
+	e.converged = e.converged && settled
+	return e, model, last, nil
+}
+
+// imply sets the covariances to those that factors imply of items with these standard deviations.
+func (s *Saturated) imply(e *extraction, deviations []float64) {
+	s.Covariance.SymOuterK(1, e.loadings)
+	for i, d := range deviations {
 		for j := range i {
-			apart.Covariance.SetSym(i, j, 0)
+			s.Covariance.SetSym(i, j, s.Covariance.At(i, j)*d*deviations[j])
 		}
+		s.Covariance.SetSym(i, i, d*d)
 	}
-	without, _, _, _ := NormalScore(c.patterns, apart.Mean, apart.Covariance)
-	n := float64(c.participants())
-	return 2 * (s.LogLikelihood - last) / n, 2 * (s.LogLikelihood - without) / n, nil
 }
 
 // residual returns the RMSR of a model that implies these correlations.

@@ -141,18 +141,29 @@ const (
 // from the varimax rotation: R. I. Jennrich, "A simple general method for oblique rotation", 2002. The lower of both
 // minima is returned: each is local, and factors of equal size have no unique principal axes to start from.
 func Oblimin(loadings *mat.Dense) (pattern, phi *mat.Dense) {
+	best := bestOblique(loadings)
+	return best.pattern, best.phi()
+}
+
+// bestOblique returns the lower of the two minima of Oblimin.
+func bestOblique(loadings *mat.Dense) *oblique {
 	_, k := loadings.Dims()
 	best := obliqueFrom(loadings, linalg.Identity(k))
 	_, rotation := Varimax(loadings)
 	if other := obliqueFrom(loadings, rotation); other.objective < best.objective*(1-betterMinimum) {
 		best = other
 	}
-	phi = new(mat.Dense)
-	phi.Mul(best.axes.T(), best.axes)
-	for t := range k {
-		phi.Set(t, t, 1)
+	return best
+}
+
+// unitColumns scales the columns to length 1.
+func unitColumns(axes *mat.Dense) *mat.Dense {
+	lengths := linalg.ColumnSquares(axes)
+	for t, v := range lengths {
+		lengths[t] = 1 / math.Sqrt(v)
 	}
-	return best.pattern, phi
+	linalg.ScaleColumns(axes, axes, lengths)
+	return axes
 }
 
 // obliqueFrom returns the minimum to which the projected gradient leads from these orthonormal axes.
@@ -170,12 +181,7 @@ func obliqueFrom(loadings, axes *mat.Dense) *oblique {
 			var turned mat.Dense
 			turned.Scale(-length, direction)
 			turned.Add(at.axes, &turned)
-			lengths := linalg.ColumnSquares(&turned)
-			for t, v := range lengths {
-				lengths[t] = 1 / math.Sqrt(v)
-			}
-			linalg.ScaleColumns(&turned, &turned, lengths)
-			if there := newOblique(loadings, &turned); there != nil &&
+			if there := newOblique(loadings, unitColumns(&turned)); there != nil &&
 				there.objective < at.objective-length*steepness*steepness/2 {
 				next = there
 				break
@@ -213,6 +219,16 @@ func newOblique(loadings, axes *mat.Dense) *oblique {
 		o.objective += (squares*squares - fourth) / 4
 	}
 	return o
+}
+
+// phi returns the correlations of the factors.
+func (o *oblique) phi() *mat.Dense {
+	phi := new(mat.Dense)
+	phi.Mul(o.axes.T(), o.axes)
+	for t := range phi.RawMatrix().Rows {
+		phi.Set(t, t, 1)
+	}
+	return phi
 }
 
 // direction returns the gradient with respect to T, projected on the tangents of the unit columns, and its norm.

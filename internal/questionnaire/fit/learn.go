@@ -12,6 +12,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/cfa"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
@@ -42,6 +43,7 @@ type Learnt struct {
 	residuals *model.Residuals
 	graded    *grm.Model
 	missing   missingAnswers           // of factor analysis
+	errors    *model.Precision         // of its loadings, nil if there are none
 	confounds []questionnaire.Confound // that it uses
 }
 
@@ -227,6 +229,9 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		}
 		l.residuals = residuals(lists.Take(l.study.Items, l.Items), left.At)
 	}
+	if known == nil && !o.quick {
+		l.errors = precision(m)
+	}
 	l.fa.FA = model.FA{
 		Loadings: m.Loadings, Phi: m.Phi, Uniquenesses: m.Uniquenesses, Means: m.Means, Deviations: m.Deviations,
 		ScoreCorrelations: m.ScoreCorrelations, ConfoundLoadings: l.fa.ConfoundLoadings,
@@ -250,6 +255,38 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		l.Status = solver.Converged
 	}
 	return nil
+}
+
+// mostParameters bounds those that standard errors are computed of: the cost grows with the cube, to some ten seconds.
+const mostParameters = 1500
+
+// precision returns the standard errors of maximum likelihood, nil if there are none.
+func precision(m *factoranalysis.Model) *model.Precision {
+	if p, k := m.Loadings.Dims(); m.Unrotated == nil || p*(k+2) > mostParameters {
+		return nil
+	}
+	information := cfa.Information(m.Unrotated)
+	if information == nil {
+		return nil
+	}
+	loadings, phi := m.Unrotated.StandardErrors(information)
+	if loadings == nil {
+		return nil
+	}
+	errs := &model.Precision{Loadings: *intervals(m.Loadings, loadings)}
+	if phi != nil {
+		errs.FactorCorrelations = intervals(m.Phi, phi)
+	}
+	return errs
+}
+
+// intervals returns normal intervals of 95 %.
+func intervals(values, errs *mat.Dense) *model.Intervals {
+	const normal = 1.96
+	low, high := linalg.NewLike(values), linalg.NewLike(values)
+	low.Apply(func(i, j int, v float64) float64 { return v - normal*errs.At(i, j) }, values)
+	high.Apply(func(i, j int, v float64) float64 { return v + normal*errs.At(i, j) }, values)
+	return &model.Intervals{Errors: rowsOf(errs), Low: rowsOf(low), High: rowsOf(high)}
 }
 
 // itemError names the item of an error.
@@ -336,7 +373,7 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores *mat.Dense, err er
 		m.FA = &l.fa.FA
 		m.Summary.FactorCorrelations, m.Summary.Accounted = rowsOf(l.fa.Phi), l.fa.accounted()
 		if l.fit != nil {
-			m.Summary.Fit, m.Summary.Residuals = goodness(l.fit), l.residuals
+			m.Summary.Fit, m.Summary.Residuals, m.Summary.StandardErrors = goodness(l.fit), l.residuals, l.errors
 			m.Summary.MissingMethod, m.Summary.Covariance = l.missing.method, l.missing.rows()
 			apart := len(l.missing.apart)
 			m.Summary.PairsNeverTogether = &apart

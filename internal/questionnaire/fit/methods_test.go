@@ -81,6 +81,40 @@ func TestMethods(t *testing.T) {
 	}
 }
 
+// Maximum likelihood has standard errors, without confounds and with a rotation, and stores them.
+func TestStandardErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		extraction, rotation string
+		confounds, want      bool
+	}{
+		{"ml", "promax", false, true},
+		{"ml", "oblimin", true, false},
+		{"ml", "none", false, false},
+		{"minres", "varimax", false, false},
+	} {
+		f := questionnairetest.Fit(t, questionnairetest.Rows(1), func(o *fit.Options) {
+			o.Method, o.Betas, o.Extraction, o.Rotation = model.MethodFA, nil, c.extraction, c.rotation
+			if !c.confounds {
+				o.Columns.Confounds = nil
+			}
+		})
+		m := questionnairetest.Reload(t, &f.Model)
+		files, err := m.Files()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := m.Summary.StandardErrors
+		if (s != nil) != c.want || (files[model.IntervalsFile] != nil) != c.want {
+			t.Errorf("%+v: %+v, %s", c, s, files[model.IntervalsFile])
+		}
+		if s != nil && !(s.Loadings.Errors[0][0] > .01 && s.Loadings.Errors[0][0] < .2 &&
+			s.FactorCorrelations.Errors[0][1] > .01 && s.FactorCorrelations.Errors[0][0] == 0) {
+			t.Errorf("%+v: %+v", c, s)
+		}
+	}
+}
+
 // The variance that each factor accounts for is that of psych.
 func TestAccounted(t *testing.T) {
 	t.Parallel()

@@ -188,7 +188,7 @@ func (m *Model) Files() (map[string][]byte, error) {
 	if len(m.Summary.Compact) > 0 {
 		files[CompactFile] = m.compactCSV()
 	}
-	if m.Summary.Bootstrap != nil {
+	if m.Summary.Sure() != nil {
 		files[IntervalsFile] = m.intervalsCSV()
 	}
 	files[ResultFile], err = indented(m.Summary)
@@ -372,7 +372,8 @@ func (m *Model) check() error {
 			return err
 		}
 	}
-	if err := errors.Join(s.checkFactors(), s.Scree.check()); err != nil {
+	intervals := s.Sure().check(len(m.Items), s.Factors+len(questionnaire.Columns(m.Confounds)))
+	if err := errors.Join(intervals, s.checkFactors(), s.Scree.check()); err != nil {
 		return err
 	}
 	for _, p := range s.BCV {
@@ -398,15 +399,9 @@ func (m *Model) check() error {
 	return nil
 }
 
-// check returns an error unless there are as many intervals and factors as the model has loadings.
+// check returns an error unless there are as many factors as the model has.
 func (b *Bootstrap) check(m *Model) error {
 	s := &m.Summary
-	columns := s.Factors + len(questionnaire.Columns(m.Confounds))
-	for _, table := range [][][]float64{b.Loadings.Errors, b.Loadings.Low, b.Loadings.High} {
-		if !shaped(table, len(m.Items), columns) {
-			return fmt.Errorf("intervals do not match the loadings of %d items on %d columns", len(m.Items), columns)
-		}
-	}
 	if len(b.Factors) != s.Factors {
 		return fmt.Errorf("a bootstrap of %d factors, must be %d", len(b.Factors), s.Factors)
 	}
@@ -427,7 +422,10 @@ func (s *Summary) checkFactors() error {
 		squares = append(squares, s.FactorCorrelations)
 	}
 	if b := s.Bootstrap; b != nil && b.FactorCorrelations != nil {
-		squares = append(squares, b.FactorCorrelations.Errors, b.FactorCorrelations.Low, b.FactorCorrelations.High)
+		squares = append(squares, b.FactorCorrelations.all()...)
+	}
+	if e := s.StandardErrors; e != nil && e.FactorCorrelations != nil {
+		squares = append(squares, e.FactorCorrelations.all()...)
 	}
 	for _, a := range squares {
 		if !shaped(a, s.Factors, s.Factors) {

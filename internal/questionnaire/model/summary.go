@@ -54,6 +54,8 @@ type Summary struct {
 	FactorCorrelations [][]float64    `json:"factor_correlations,omitempty"`
 	Accounted          []Accounted    `json:"accounted,omitempty"`
 	Fit                *GoodnessOfFit `json:"fit,omitempty"`
+	// StandardErrors are those of maximum likelihood, with intervals of 95 %; nil for other extractions.
+	StandardErrors *Precision `json:"standard_errors,omitempty"`
 	// LogLikelihood and Graded are those of MethodGRM.
 	LogLikelihood *float64 `json:"log_likelihood,omitempty"`
 	Graded        *Graded  `json:"item_responses,omitempty"`
@@ -316,12 +318,41 @@ type Again struct {
 	Equal      float64 `json:"equal"`
 }
 
+// Precision is that of the loadings of factor analysis, p×k, and of the correlations of the factors, k×k; nil unless
+// the rotation is oblique.
+type Precision struct {
+	Loadings           Intervals  `json:"loadings"`
+	FactorCorrelations *Intervals `json:"factor_correlations,omitempty"`
+}
+
+// Sure returns the intervals of the loadings by the Bootstrap, otherwise those of StandardErrors; nil without both.
+func (s *Summary) Sure() *Intervals {
+	switch {
+	case s.Bootstrap != nil:
+		return &s.Bootstrap.Loadings
+	case s.StandardErrors != nil:
+		return &s.StandardErrors.Loadings
+	}
+	return nil
+}
+
 // Intervals are standard errors and the ends of intervals, each a table.
 type Intervals struct {
 	Errors [][]float64 `json:"se"`
 	Low    [][]float64 `json:"low"`
 	High   [][]float64 `json:"high"`
 }
+
+// check returns an error unless the intervals, if any, are those of loadings of items on columns.
+func (i *Intervals) check(items, columns int) error {
+	wrong := func(table [][]float64) bool { return !shaped(table, items, columns) }
+	if i != nil && slices.ContainsFunc(i.all(), wrong) {
+		return fmt.Errorf("intervals do not match the loadings of %d items on %d columns", items, columns)
+	}
+	return nil
+}
+
+func (i *Intervals) all() [][][]float64 { return [][][]float64{i.Errors, i.Low, i.High} }
 
 // ExplainedBy divides the variance of the answers about the items' means, in shares.
 type ExplainedBy struct {

@@ -144,7 +144,7 @@ func (m *Model) compactCSV() []byte {
 // intervalsCSV returns the loadings with their intervals as a long table: item, factor, loading, se, low, high.
 func (m *Model) intervalsCSV() []byte {
 	all, names := m.AllLoadings()
-	of := &m.Summary.Bootstrap.Loadings
+	of := m.Summary.Sure()
 	rows := [][]string{{"item", "factor", "loading", "se", "low", "high"}}
 	for j, item := range m.Items {
 		for c, name := range names {
@@ -191,16 +191,16 @@ type Loading struct {
 	questionnaire.Item
 	Loading float64
 	Width   float64                 // of its bar: a percentage of the largest loading of the model, as AllStretched
-	Sure    *questionnaire.Interval // of the loading, nil without a bootstrap
+	Sure    *questionnaire.Interval // of the loading, nil if unknown
 }
 
-// IntervalOf returns the interval of a loading, nil without a bootstrap.
+// IntervalOf returns the interval of a loading, nil if unknown.
 func (m *Model) IntervalOf(item, column int) *questionnaire.Interval {
-	b := m.Summary.Bootstrap
-	if b == nil {
+	s := m.Summary.Sure()
+	if s == nil {
 		return nil
 	}
-	return &questionnaire.Interval{Low: b.Loadings.Low[item][column], High: b.Loadings.High[item][column]}
+	return &questionnaire.Interval{Low: s.Low[item][column], High: s.High[item][column]}
 }
 
 // Columns list at most topItems items. The absolute AllStretched loading of each is at least TopShare of the column's

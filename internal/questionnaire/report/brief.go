@@ -153,7 +153,8 @@ func (m sheet) Sure() []string {
 		}
 		all = append(all, sure)
 	}
-	if b := s.Bootstrap; b != nil {
+	switch b := s.Bootstrap; {
+	case b != nil:
 		least := 0
 		for t, f := range b.Factors {
 			if f.Congruence < b.Factors[least].Congruence {
@@ -164,7 +165,10 @@ func (m sheet) Sure() []string {
 			"of these participants. The least stable factor is factor%d, with a mean congruence of %.3f with its "+
 			"match; from 0.95 on two factors count as equal, from 0.85 on as similar.", 100*b.Level, b.Replicates,
 			least+1, b.Factors[least].Congruence))
-	} else {
+	case s.StandardErrors != nil:
+		all = append(all, "Loadings: the brackets are 95 % intervals of maximum likelihood, for answers that are normally "+
+			"distributed and factors that fit.")
+	default:
 		all = append(all, "Loadings: their intervals were not asked for (--bootstrap).")
 	}
 	switch {

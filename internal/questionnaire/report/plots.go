@@ -68,8 +68,8 @@ func (m sheet) ages(factor int) []chart.Series {
 		for b := range m.Visits.Bins() {
 			if j := slices.Index(names, m.Visits.ItemName(item.Name, b)); j >= 0 {
 				e := chart.Estimate{X: float64(b), Y: m.Loadings().At(j, factor)}
-				if b := m.Summary.Bootstrap; b != nil {
-					e.Low, e.High = min(e.Y, b.Loadings.Low[j][factor]), max(e.Y, b.Loadings.High[j][factor])
+				if s := m.Summary.Sure(); s != nil {
+					e.Low, e.High = min(e.Y, s.Low[j][factor]), max(e.Y, s.High[j][factor])
 				}
 				curve.Estimates = append(curve.Estimates, e)
 			}
@@ -81,7 +81,7 @@ func (m sheet) ages(factor int) []chart.Series {
 
 func (m sheet) agesTable() []byte {
 	rows := [][]string{{"factor", "item", "from", "to", "loading"}}
-	if m.Summary.Bootstrap != nil {
+	if m.Summary.Sure() != nil {
 		rows[0] = append(rows[0], "low", "high")
 	}
 	for t, name := range model.FactorNames(m.Loadings()) {
