@@ -8,7 +8,7 @@ import (
 // Only the command that the arguments begin with is built, but for commands that look at all others.
 func TestNarrowed(t *testing.T) {
 	t.Parallel()
-	type command struct{}
+	type command = struct{} // of no package
 	var grammar struct {
 		Predict     command    `cmd:""`
 		CheckConfig command    `cmd:""`
