@@ -48,7 +48,8 @@ func TestNear(t *testing.T) {
 		}
 		near := by.near(loadings)
 		got := derivative(near, moved(difference), moved(-difference))
-		if want := derivative(by.rotate, moved(difference), moved(-difference)); !floats.EqualApprox(got, want, tolerance) {
+		want := derivative(by.rotate, moved(difference), moved(-difference))
+		if !floats.EqualApprox(got, want, tolerance) {
 			t.Errorf("%s: %v, want %v", by.name, got, want)
 		}
 		turned := func(angle float64) *mat.Dense {

@@ -13,8 +13,8 @@ import (
 // likelihood are taken, and of incomplete ones themselves, because which answers are missing may depend on others. It
 // is nil if no answers have such covariances.
 //
-// The parameters are the loadings, p×k, by rows, the residual variances and, of incomplete answers, the means. A turn of
-// the factors changes nothing: the matrix is singular for k > 1.
+// The parameters are the loadings, p×k, by rows, the residual variances and, of incomplete answers, the means. A turn
+// of the factors changes nothing: the matrix is singular for k > 1.
 func Information(u *factoranalysis.Unrotated) *mat.SymDense {
 	p, k := u.Loadings.Dims()
 	m := &model{
