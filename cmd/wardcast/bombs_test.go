@@ -31,8 +31,8 @@ const (
 	mebi                 = 1 << 20
 )
 
-// bomb is a hostile file and the command that reads it, in which FILE, STORE, CONFIG and DIR stand for
-// paths.
+// bomb is a hostile file and the command that reads it, in which FILE, STORE, CONFIG, ANSWERS and DIR
+// stand for paths.
 type bomb struct {
 	args, name, what string
 	parts            []part
@@ -123,8 +123,11 @@ func measure(t *testing.T, args ...string) (u usage, r clitest.Ran) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- c.Wait() }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = c.Wait() // the code says it
+	}()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -333,6 +336,7 @@ func TestBombs(t *testing.T) {
 		t.Skip("no /proc to measure by: Linux has it")
 	}
 	whole := trained(t)
+	answers := clitest.File(t, "answers.csv", succeed(t, "", "synth", "questionnaire", "-n", "60"))
 	key := filepath.Join(t.TempDir(), "key")
 	succeed(t, "", "bridge", "keygen", "--out", key)
 	config := clitest.File(t, "wardcast.yaml",
@@ -350,7 +354,7 @@ func TestBombs(t *testing.T) {
 				store = hostileStore(t, whole, b.name, string(clitest.Read(t, path)))
 			}
 			u, r := measure(t, strings.Fields(strings.NewReplacer("FILE", path, "STORE", store, "DIR", dir,
-				"CONFIG", config).Replace(b.args))...)
+				"CONFIG", config, "ANSWERS", answers).Replace(b.args))...)
 			outcome := "read"
 			if r.Code != 0 {
 				said := strings.Split(strings.TrimSpace(r.Stderr), "\n")
