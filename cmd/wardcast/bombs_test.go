@@ -3,12 +3,11 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,8 +18,9 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go"
+	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
@@ -31,7 +31,7 @@ const (
 	mebi                 = 1 << 20
 )
 
-// bomb is a hostile file and the command that reads it, in which FILE, STORE, CONFIG, ANSWERS and DIR
+// bomb is a hostile file and the command that reads it, in which FILE, STORE, FIT, ANSWERS, MATRIX, CONFIG and DIR
 // stand for paths.
 type bomb struct {
 	args, name, what string
@@ -123,11 +123,8 @@ func measure(t *testing.T, args ...string) (u usage, r clitest.Ran) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = c.Wait() // the code says it
-	}()
+	done := make(chan error, 1)
+	go func() { done <- c.Wait() }()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -147,186 +144,6 @@ func measure(t *testing.T, args ...string) (u usage, r clitest.Ran) {
 	}
 }
 
-// Commands that read a file, the file of the served version that it becomes if there is one, and how files begin.
-const (
-	predicts   = "predict --model-dir STORE --input FILE --out DIR/out.jsonl"
-	asks       = "predict --model-dir STORE --text fell"
-	factorizes = "factorize --method nmf --rank 2 --out DIR/out --input FILE"
-	counts     = "questionnaire items FILE --items q*"
-	describes  = "questionnaire items ANSWERS --codebook FILE"
-	checks     = "bridge check --message FILE"
-	mshLine    = "MSH|^~\\&|A|B|C|D|20261120080000||ADT^A04^ADT_A01|1|P|2.5.1\r"
-	pv1Line    = "PV1|1|E|ED||||||||||||||||V1|||||||||||||||||||||||||20261120080000\r"
-	mtxHead    = "%%MatrixMarket matrix coordinate real general\n"
-	redcap     = "Variable / Field Name,Form Name,Section Header,Field Type,Field Label," +
-		"\"Choices, Calculations, OR Slider Labels\"\nanxiety_1,f,,"
-	surfaces = "concept\tsurfaces\tkind\tnote\n"
-	bundleOf = `{"resourceType":"Bundle","type":"transaction","entry":[`
-)
-
-// bombs are the hostile files.
-func bombs() []bomb {
-	with := func(args, name, what string, parts ...part) bomb {
-		return bomb{args: args, name: name, what: what, parts: parts}
-	}
-	html := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("<i>", 900_000)))
-	qualtrics := `"{""ImportId"":""startDate""}","{""ImportId"":""status""}","{""ImportId"":""QID1""}",` +
-		"\"{\"\"ImportId\"\":\"\"QID2\"\"}\"\n1,0,1,2\n"
-	all := []bomb{
-		with(predicts, "tabs.tsv.gz", "16 million columns", once("text"), many("\t", 16*mebi), once("\nx\n")),
-		with(predicts, "bytes.csv", "a note of 15 MiB that is not UTF-8", once("text\n"), many("\xff", 15*mebi)),
-		with(predicts, "words.csv", "a note of 15 MiB", once("text\n"), many("hip ", 15*mebi/4)),
-		with(predicts, "quotes.csv", "7 million quotation marks", once("text\n\""), many("\"\"", 7*mebi), once("\"\n")),
-		with(predicts, "rows.csv.gz", "5 million rows", once("text\n"), many("x\n", 5*mebi)),
-		with(predicts, "rows.jsonl.zst", "3 million rows", many("{\"text\":\"\"}\n", 3*mebi)),
-		{args: predicts, name: "members.csv.gz", what: "a million empty members of gzip", make: members},
-		with(predicts, "keys.jsonl", "the same key a million times", once("{"), many(`"text":"fell",`, mebi),
-			once(`"age":1}`)),
-		with(factorizes, "rows.mtx", "2 billion rows, one entry", once(mtxHead+"2000000000 1 1\n1 1 1\n")),
-		with(factorizes, "columns.mtx", "2 billion columns, one entry", once(mtxHead+"1 2000000000 1\n1 1 1\n")),
-		with(counts, "items.csv", "99,999 items", once("q"), numbered(",q%d", 99_998), once("\n"),
-			many("1"+strings.Repeat(",2", 99_998)+"\n", 10)),
-		with(counts, "people.csv.gz", "5 million participants", once("q1,q2,q3\n"), many("1,2,3\n3,2,2\n", 5*mebi/2)),
-		with(counts, "sparse.jsonl", "90,000 items, one for each participant", numbered("{\"q%d\":1}\n", 90_000)),
-		with(counts, "qualtrics.csv", "Qualtrics: a question of 15 MiB",
-			once("StartDate,Status,q1,q2\nStart Date,Response Type,\""), many("text ", 3*mebi),
-			once("\",b\n"+qualtrics)),
-		with(counts, "limesurvey.csv", "LimeSurvey: 99,000 questions", once("id,submitdate"),
-			numbered(",\"q[SQ%03d]\"", 99_000), once("\n1,2"), many(",1", 99_000), once("\n")),
-		with(describes, "redcap.csv", "REDCap: a field of 900,000 choices", once(redcap+"radio,x,\""),
-			numbered("%[1]d, c%[1]d | ", 900_000), once("1000000, d\"\n")),
-		with(describes, "checkbox.csv", "REDCap: a checkbox of 900,000 choices", once(redcap+"checkbox,x,\""),
-			numbered("%[1]d, c%[1]d | ", 900_000), once("1000000, d\"\n")),
-		with(asks,
-			"vocabulary.json", "900,000 terms", once("[{}"), numbered(`,{"term":"t%d","surfaces":["a","b"]}`, 900_000),
-			once("]")),
-		with(asks, "vocabulary.json", "7 million surfaces of a term", once(`[{"term":"a","surfaces":["a"`),
-			many(`,""`, 7*mebi), once("]}]")),
-		with(asks,
-			"manifest.json", "5 million columns", once(`{"format":"1","aux":[{}`), many(",{}", 5*mebi), once("]}")),
-		with(asks,
-			"manifest.json", "a million files", once(`{"format":"1","files":{"a":{}`), numbered(`,"%d":{}`, 1_000_000),
-			once("}}")),
-		with(asks, "manifest.json", "15 million nested lists", once(`{"format":"1","x":`), many("[", 15*mebi)),
-		with(asks, "tensors.safetensors", "9,999 tensors of the same 8 MiB", tensors(9999)),
-		with(asks, "generation.json", "a million models", once(`{"models":{"a":{}`), numbered(`,"m%d":{}`, 1_000_000),
-			once("}}")),
-		with(checks, "parts.hl7", "a million subcomponents", once(mshLine+pv1Line+"OBX|1|TX|54094-8||"),
-			many("&", mebi-400), once("\r")),
-		with(checks, "skips.hl7", "75,000 escapes of 99,999,999 lines", once(mshLine+pv1Line+"OBX|1|FT|54094-8||"),
-			many("\\.sp99999999\\", 75_000), once("||||||F\r")),
-		with(checks,
-			"segments.hl7", "9,990 segments", once(mshLine+pv1Line), many("OBX|1|TX|54094-8||fell||||||F\r", 9990)),
-		with(checks, "base64.hl7", "a document of 1 MB", once(mshLine+pv1Line+"OBX|1|ED|54094-8||^TEXT^plain^Base64^"),
-			many("QUFB", mebi/4-100), once("\r")),
-		with(checks, "fields.hl7", "a million fields", once(mshLine+"PV1"), many("|", mebi-100), once("\r")),
-		with(checks, "components.json", "an observation of 800,000 components",
-			once(bundleOf+`{"resource":{"resourceType":"Observation","component":[null`), many(",null", 800_000),
-			once("]}}]}")),
-		with(checks,
-			"entries.json", "800,000 empty entries", once(bundleOf+"null"), many(",null", 800_000), once("]}")),
-		with(checks,
-			"deep.json", "4 million nested lists", once(`{"resourceType":"Bundle","x":`), many("[", 4*mebi-100)),
-		with(checks, "exponent.json", "values of 1e999999999", once(bundleOf),
-			many(`{"resource":{"resourceType":"Observation","valueQuantity":{"value":1e999999999}}},`, 9000),
-			once("{}]}")),
-		with(checks, "html.json", "a document of 900,000 open tags", once(bundleOf+`{"resource":{"resourceType":`+
-			`"DocumentReference","content":[{"attachment":{"contentType":"text/html","data":"`+html+`"}}]}}]}`)),
-		with("bulk --config CONFIG --out DIR/out --manifest FILE", "export.json", "800,000 files of an export",
-			once(`{"output":[null`), many(",null", 800_000), once("]}")),
-	}
-	return append(all, parquets()...)
-}
-
-// tensors returns n tensors of the same 8 MiB.
-func tensors(n int) part {
-	var h strings.Builder
-	for i := range n {
-		fmt.Fprintf(&h, `,"t%d":{"dtype":"F64","shape":[%d],"data_offsets":[0,%d]}`, i, mebi, 8*mebi)
-	}
-	head := "{" + h.String()[1:] + "}"
-	size := binary.LittleEndian.AppendUint64(nil, uint64(len(head)))
-	return once(string(size) + head + strings.Repeat("\x00", 8*mebi))
-}
-
-func members(t *testing.T, path string) {
-	var empty, last bytes.Buffer
-	e, l := gzip.NewWriter(&empty), gzip.NewWriter(&last)
-	_, err := io.WriteString(l, "text\nfell\n")
-	if err = errors.Join(err, e.Close(), l.Close()); err != nil {
-		t.Fatal(err)
-	}
-	raw(t, path, many(empty.String(), mebi), once(last.String()))
-}
-
-// raw writes a file as it is, whatever its name says.
-func raw(t *testing.T, path string, parts ...part) {
-	t.Helper()
-	pieces(t, path+".raw", parts...)
-	if err := os.Rename(path+".raw", path); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func sha(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:])
-}
-
-// parquets are hostile tables of Parquet.
-func parquets() []bomb {
-	type listed struct {
-		Text string  `parquet:"text"`
-		More []int32 `parquet:"more,list,zstd"`
-	}
-	type texts struct {
-		Text []string `parquet:"text,list,dict,zstd"`
-	}
-	type inner struct {
-		More []int32 `parquet:"more,zstd"`
-	}
-	type nested struct {
-		Text string  `parquet:"text"`
-		More []inner `parquet:"more"`
-	}
-	type shared struct {
-		Text string `parquet:"text,delta,zstd"`
-	}
-	page := strings.Repeat("a", 100*mebi)
-	with := func(name, what string, write func(t *testing.T, path string)) bomb {
-		return bomb{args: predicts, name: name + ".parquet", what: what, make: write}
-	}
-	ends := make([]shared, 1000)
-	for i := range ends {
-		ends[i].Text = page[:120_000] + strconv.Itoa(i)
-	}
-	return []bomb{
-		with("list", "a list of 5 million numbers", rows(listed{"fell", make([]int32, 5*mebi)})),
-		with("texts", "a note that is a list of 5 million texts", rows(texts{make([]string, 5*mebi)})),
-		with("nested", "lists of lists, of a million numbers", rows(nested{"fell", []inner{{make([]int32, mebi)}}})),
-		with("shared", "1,000 notes of 120 KB that share all but their ends", rows(ends...)),
-	}
-}
-
-// rows returns what writes these rows.
-func rows[T any](all ...T) func(t *testing.T, path string) {
-	return func(t *testing.T, path string) {
-		written(t, path, func(w *parquet.GenericWriter[T]) error { _, err := w.Write(all); return err })
-	}
-}
-
-func written[T any](t *testing.T, path string, write func(*parquet.GenericWriter[T]) error) {
-	t.Helper()
-	f, err := os.Create(path) //nolint:gosec // of the test
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := parquet.NewGenericWriter[T](f)
-	if err := errors.Join(write(w), w.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestBombs gives hostile files to the commands that read them. Each is refused, with an error that names the file, or
 // read, within the bound.
 func TestBombs(t *testing.T) {
@@ -337,14 +154,22 @@ func TestBombs(t *testing.T) {
 	}
 	whole := trained(t)
 	answers := clitest.File(t, "answers.csv", succeed(t, "", "synth", "questionnaire", "-n", "60"))
-	key := filepath.Join(t.TempDir(), "key")
+	fit, key := filepath.Join(t.TempDir(), "fit"), filepath.Join(t.TempDir(), "key")
+	succeed(t, "", "questionnaire", "fit", answers, "--items", "anxiety_*", "--factors", "1", "--out", fit)
 	succeed(t, "", "bridge", "keygen", "--out", key)
 	config := clitest.File(t, "wardcast.yaml",
 		"kafka: {brokers: [127.0.0.1:9]}\nbridge: {site: A, key_file: "+key+"}\n")
+	matrix := clitest.File(t, "matrix.csv", "1,2\n2,1\n3,1\n1,1\n")
 	for i, b := range bombs() {
 		t.Run(fmt.Sprint(i, b.name), func(t *testing.T) {
 			dir := t.TempDir()
 			path, store := filepath.Join(dir, b.name), whole
+			if strings.Contains(b.args, "DIR/in") {
+				path = filepath.Join(dir, "in", b.name)
+				if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if b.make != nil {
 				b.make(t, path)
 			} else {
@@ -353,8 +178,8 @@ func TestBombs(t *testing.T) {
 			if strings.Contains(b.args, "STORE") && !strings.Contains(b.args, "FILE") && b.name != "query.txt" {
 				store = hostileStore(t, whole, b.name, string(clitest.Read(t, path)))
 			}
-			u, r := measure(t, strings.Fields(strings.NewReplacer("FILE", path, "STORE", store, "DIR", dir,
-				"CONFIG", config, "ANSWERS", answers).Replace(b.args))...)
+			u, r := measure(t, strings.Fields(strings.NewReplacer("FILE", path, "STORE", store, "FIT", fit, "DIR", dir,
+				"ANSWERS", answers, "CONFIG", config, "MATRIX", matrix).Replace(b.args))...)
 			outcome := "read"
 			if r.Code != 0 {
 				said := strings.Split(strings.TrimSpace(r.Stderr), "\n")
@@ -369,6 +194,112 @@ func TestBombs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBombsOfRequests sends hostile requests and records to a scorer, which stays within the bound, and reads
+// the dead letters that they became.
+func TestBombsOfRequests(t *testing.T) {
+	t.Parallel()
+	long(t)
+	if _, ok := usageOf(os.Getpid()); !ok {
+		t.Skip("no /proc to measure by: Linux has it")
+	}
+	broker, address := ingesttest.FreeAddress(t), ingesttest.FreeAddress(t)
+	config := clitest.File(t, "wardcast.yaml", fmt.Sprintf(
+		"kafka: {brokers: [%q]}\nmodels: {store: %q}\nhttp: {listen: %q}\n", broker, trained(t), address))
+	s := start(t, "serve", "--config", config, "--embedded-broker", filepath.Join(t.TempDir(), "broker"),
+		"--create-topics").ready()
+	before, _ := usageOf(s.pid)
+	report := func(name, outcome string) {
+		now, ok := usageOf(s.pid)
+		spent := now.seconds - before.seconds
+		t.Logf("| %s | %s | %.1f | %.0f |", name, outcome, spent, now.mib)
+		if before = now; !ok || spent > bombSeconds || now.mib > bombMiB {
+			t.Errorf("%s: more than %d s of CPU or %d MiB", name, bombSeconds, bombMiB)
+		}
+	}
+	x := func(n int64) io.Reader { return io.LimitReader(endless{}, n) }
+	form, search := "application/x-www-form-urlencoded", "/v1/topics/search?q="
+	for _, c := range []struct {
+		name, path, kind string
+		body             io.Reader
+	}{
+		{"a note of 1 GiB", "/v1/predictions", "application/json", x(1 << 30)},
+		{"a note of 60,000 nested lists", "/v1/predictions", "application/json", strings.NewReader(
+			`{"visit_id":"v","text":"fell","more":` + strings.Repeat("[", 60_000))},
+		{"an age of 60,000 digits", "/v1/predictions", "application/json", strings.NewReader(
+			`{"visit_id":"v","text":"fell","age":1` + strings.Repeat("0", 60_000) + "}")},
+		{"a form of 1 GiB", "/try", form, x(1 << 30)},
+		{"a search of 1 GiB", "/waiting", form, x(1 << 30)},
+		{"a search of 8,000 letters", "/waiting", form, strings.NewReader("q=" + strings.Repeat("a+", 4000))},
+		{"a query of wildcards", search + strings.Repeat("a*%7e%3f+", 60), "", nil},
+		{"a query of words with errors", search + strings.Repeat("fevver+", 70), "", nil},
+		{"a query of 900 KB", search + strings.Repeat("a", 900_000), "", nil},
+		{"a query of 10,000 parameters", "/v1/waiting?" + strings.Repeat("a=1&", 10_000), "", nil},
+		{"a header of 8 MiB", "/v1/models", strings.Repeat("x", 8*mebi), nil},
+	} {
+		method := http.MethodPost
+		if c.body == nil {
+			method = http.MethodGet
+		}
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+c.path, c.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", c.kind)
+		outcome := "refused: the connection is closed"
+		if res, err := http.DefaultClient.Do(req); err == nil {
+			outcome = res.Status
+			if err := res.Body.Close(); err != nil || res.StatusCode >= http.StatusInternalServerError {
+				t.Errorf("%s: %s, %v", c.name, res.Status, err)
+			}
+		}
+		report(c.name, outcome)
+	}
+
+	producer, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.ProducerBatchMaxBytes(64*mebi),
+		kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerLinger(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	var records []*kgo.Record
+	add := func(n int, value string, headers ...kgo.RecordHeader) {
+		for range n {
+			records = append(records, &kgo.Record{
+				Topic: "triage.notes", Key: []byte("v"), Value: []byte(value), Headers: headers,
+			})
+		}
+	}
+	add(60, strings.Repeat("a", 1_000_000))
+	add(10, strings.Repeat("[", 1_000_000))
+	add(10, "{", make([]kgo.RecordHeader, 20_000)...)
+	if err := producer.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	dead := 0
+	for c := ingesttest.Reader(t, []string{broker}, "triage.notes.dlq"); dead < len(records); {
+		c.PollFetches(t.Context()).EachRecord(func(*kgo.Record) { dead++ })
+	}
+	report("60 records of 1 MB of one letter, 10 of a million nested lists, 10 of 20,000 headers", "80 dead letters")
+	for _, args := range [][]string{{"list"}, {"show", "0/0"}, {"replay", "--all", "--rate", "0", "--dry-run"}} {
+		u, r := measure(t, append([]string{"dlq", args[0], "--config", config}, args[1:]...)...)
+		t.Logf("| dlq %s | exit %d %.200s | %.1f | %.0f |", args[0], r.Code, r.Stderr, u.seconds, u.mib)
+		if u.seconds > bombSeconds || u.mib > bombMiB || strings.Contains(r.Stderr, "goroutine ") {
+			t.Errorf("dlq %s: more than %d s of CPU or %d MiB, or a panic", args[0], bombSeconds, bombMiB)
+		}
+	}
+	s.stop()
+}
+
+// endless is the same letter without an end.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	return len(b), nil
 }
 
 // hostileStore returns a copy of a store in which a file of the served version, or of the store, has another content,
@@ -415,4 +346,9 @@ func hostileStore(t *testing.T, store, file, content string) string {
 		pieces(t, filepath.Join(dir, file), once(strings.ReplaceAll(read(file), name, served)))
 	}
 	return dir
+}
+
+func sha(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
 }

@@ -21,6 +21,7 @@ type running struct {
 	t    *testing.T
 	done chan struct{}
 	code int // once it is done
+	pid  int // of a process of its own
 
 	send func(os.Signal) // asks it to end
 	end  func()          // ends it at once
@@ -39,6 +40,7 @@ func start(t *testing.T, args ...string) *running {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	r.pid = c.Process.Pid
 	go func() {
 		defer close(r.done)
 		_ = c.Wait() // the code says it
