@@ -123,8 +123,11 @@ func measure(t *testing.T, args ...string) (u usage, r clitest.Ran) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- c.Wait() }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = c.Wait() // the code says it
+	}()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -19,7 +19,8 @@ type Reader struct {
 	rows   *records
 	more   []string // names of fields that the site records beside
 	fields []field
-	known  int // number of header columns when fields was set
+	known  int               // number of header columns when fields was set
+	folded map[string]string // the first of these for each name in lower case
 }
 
 type field struct{ name, column string }
@@ -37,7 +38,7 @@ func Open(path string, columns Columns, more ...string) (*Reader, error) {
 		return nil, errors.Join(err, in.Close())
 	}
 	more = slices.DeleteFunc(slices.Clone(more), func(name string) bool { return !msg.SiteField(name) })
-	r := &Reader{rows: rows, more: more}
+	r := &Reader{rows: rows, more: more, folded: map[string]string{}}
 	r.find()
 	return r, nil
 }
@@ -88,6 +89,11 @@ func rfc3339(s string) string {
 
 // find finds the column of each field in the header, text fields first.
 func (r *Reader) find() {
+	for _, column := range r.rows.in.Header[r.known:] {
+		if folded := strings.ToLower(column); r.folded[folded] == "" {
+			r.folded[folded] = column
+		}
+	}
 	r.known, r.fields = len(r.rows.in.Header), nil
 	for _, name := range slices.Concat(msg.WordNames(), msg.NumberNames(), r.more) {
 		if column := r.column(name); column != "" {
@@ -111,10 +117,8 @@ func (r *Reader) column(name string) string {
 		if r.rows.in.Index(written) >= 0 {
 			return written
 		}
-		for _, column := range r.rows.in.Header {
-			if strings.EqualFold(column, written) {
-				return column
-			}
+		if column, ok := r.folded[strings.ToLower(written)]; ok {
+			return column
 		}
 	}
 	return ""

@@ -56,7 +56,7 @@ func ReadCodebook(path string, missing []string) (*Codebook, error) {
 		return nil, err
 	}
 	defer func() { _ = src.Close() }() // it was only read
-	b, at := &Codebook{}, dictionaryColumns(src.Header)
+	b, at, named := &Codebook{}, dictionaryColumns(src.Header), map[string]bool{}
 	codes := questionnaire.NewMissing(missing)
 	describeRow := func(cells map[string]string) ([]questionnaire.Item, error) {
 		return b.describeField(cells, codes), nil
@@ -83,7 +83,7 @@ func ReadCodebook(path string, missing []string) (*Codebook, error) {
 		}
 		items, err := describeRow(cells)
 		if err == nil {
-			err = b.add(items)
+			err = b.add(items, named)
 		}
 		if err != nil {
 			return nil, src.at(row.Line, err)
@@ -95,12 +95,19 @@ func ReadCodebook(path string, missing []string) (*Codebook, error) {
 	return b, nil
 }
 
-// add adds items, each of which may come once.
-func (b *Codebook) add(items []questionnaire.Item) error {
+// mostDescribed bounds the items of a codebook: as many as a table has columns.
+const mostDescribed = 100_000
+
+// add adds items, each of which may come once; named are those that came.
+func (b *Codebook) add(items []questionnaire.Item, named map[string]bool) error {
 	for _, item := range items {
-		if slices.ContainsFunc(b.Items, func(i questionnaire.Item) bool { return i.Name == item.Name }) {
+		switch {
+		case named[item.Name]:
 			return inColumn(codebookItem, fmt.Errorf("item %q is listed twice", item.Name))
+		case len(b.Items) == mostDescribed:
+			return inColumn(codebookItem, fmt.Errorf("more than %d items", mostDescribed))
 		}
+		named[item.Name] = true
 		b.Items = append(b.Items, item)
 	}
 	return nil
