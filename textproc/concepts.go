@@ -257,6 +257,9 @@ func (c *conceptReader) addWords(fields []string) error {
 	return nil
 }
 
+// mostConcepts bounds the concepts, which are compiled whenever a program reads them.
+const mostConcepts = 100_000
+
 func (c *conceptReader) addConcept(fields []string) error {
 	x := Concept{Name: fields[0], Kind: fields[2]}
 	if !isName(x.Name) {
@@ -291,6 +294,9 @@ func (c *conceptReader) addConcept(fields []string) error {
 			break
 		}
 		note = rest
+	}
+	if len(c.all.Concepts) == mostConcepts {
+		return fmt.Errorf("more than %d concepts", mostConcepts)
 	}
 	c.at[x.Name] = len(c.all.Concepts)
 	c.all.Concepts = append(c.all.Concepts, x)

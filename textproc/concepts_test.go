@@ -76,6 +76,10 @@ func TestWithoutHeader(t *testing.T) {
 
 func TestWithErrors(t *testing.T) {
 	t.Parallel()
+	var manyConcepts strings.Builder
+	for i := range mostConcepts + 1 {
+		fmt.Fprintf(&manyConcepts, "zebra%d\tzpx%d\tadmin\n", i, i)
+	}
 	for _, c := range []struct{ name, table, says string }{
 		{"fields", "zebra\tzpx", "line 2: 2 fields"},
 		{"name", "Zebra path\tzpx\tadmin", `line 2: "Zebra path"`},
@@ -90,6 +94,7 @@ func TestWithErrors(t *testing.T) {
 		{"no letter", "zebra\t--\tadmin", "line 2: surface"},
 		{"several senses", "zebra\tzpx*\tadmin", `"zpx*"`},
 		{"long line", "zebra\t" + strings.Repeat("a", 1<<17), "reading concepts"},
+		{"too many", manyConcepts.String(), "more than 100000 concepts"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,7 @@ package answers_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -73,6 +74,16 @@ one,start,,radio,One,"1, Only",,,,,
 		questionnairetest.File(t, "dictionary.csv", fromPage+"a,f,,yesno,A,,,,,,\na,f,,yesno,A,,,,,,\n"), nil)
 	if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != 3 || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a field twice: %v", err)
+	}
+	const most = 100_000
+	var codebook strings.Builder
+	codebook.WriteString("item\n")
+	for i := range most + 1 {
+		fmt.Fprintf(&codebook, "q%d\n", i)
+	}
+	_, err = answers.ReadCodebook(questionnairetest.File(t, "codebook.csv", codebook.String()), nil)
+	if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != most+2 {
+		t.Errorf("more items than a table has columns: %v", err)
 	}
 }
 

@@ -215,6 +215,8 @@ func TestErrors(t *testing.T) {
 		{"f =~ q1 + q2 + q3\nq1 ~~ f", 2, "item with a factor"},
 		{"f =~ q1 + c(a,b)*q2 + q3", 1, `"c(a,b)"`},
 		{"f =~ q1 + a*q2 + q3\na == b", 2, `label "b"`},
+		{"f =~ q1\ng =~ q1" + strings.Repeat(" + q2", 10_000), 2, "more than 10000 terms"},
+		{"f" + strings.Repeat(" + g", 5_000) + " =~ q1 + q2", 1, "more than 10000 terms"},
 		{"f =~ q1 + g\ng =~ q2 + f", 1, "circle"},
 		{"q1 ~~ q2", 1, `"q1" is no item`},
 		{"", 0, "what a factor is measured by"},

@@ -34,6 +34,9 @@ type cell struct {
 
 const fixed = -1
 
+// maxFactors bounds the factors of a model, of which all pairs are looked at.
+const maxFactors = 200
+
 // frame is what a file of a model says: its terms, the items and the factors in the order of their appearance.
 type frame struct {
 	file           string
@@ -62,6 +65,9 @@ func newFrame(file, text string) (*frame, error) {
 		if t.op == opLoading {
 			add(&f.factors, t.lhs, t.line)
 		}
+	}
+	if len(f.factors) > maxFactors {
+		return nil, &table.Error{File: file, Err: fmt.Errorf("more than %d factors", maxFactors)}
 	}
 	for _, t := range terms {
 		if t.op == opLoading && !slices.Contains(f.factors, t.rhs) {

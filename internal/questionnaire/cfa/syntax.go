@@ -72,6 +72,11 @@ func statements(text string) (all []statement) {
 	return all
 }
 
+// maxTerms bounds the terms of a model: each is compared with all before it.
+const maxTerms = 10_000
+
+var errManyTerms = fmt.Errorf("more than %d terms", maxTerms)
+
 // parse reads the part of lavaan's syntax that means measurement models:
 //
 //	factor =~ item + 1*item + a*item + NA*item + start(0.5)*item
@@ -83,6 +88,9 @@ func parse(file, text string) ([]term, error) {
 	var all []term
 	for _, s := range statements(text) {
 		terms, err := s.terms()
+		if err == nil && len(all)+len(terms) > maxTerms {
+			err = errManyTerms
+		}
 		if err != nil {
 			return nil, &table.Error{File: file, Line: s.line, Err: err}
 		}
@@ -113,6 +121,9 @@ func (s *statement) terms() ([]term, error) {
 			s.text[found[1][0]:found[1][1]], op)
 	}
 	left, right := strings.Split(s.text[:at[0]], "+"), strings.Split(s.text[at[1]:], "+")
+	if len(left)*len(right) > maxTerms {
+		return nil, errManyTerms
+	}
 	var all []term
 	for _, lhs := range left {
 		if lhs = strings.TrimSpace(lhs); !name.MatchString(lhs) {
