@@ -243,9 +243,9 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Since returns from when on both notes and outcomes were known at t, within Memory and from Begins on. The KafkaTopics may reach back
-// differently: outcomes before the first note do not show how many arrived, nor notes before the first outcome how many
-// were admitted. Without a note it is t.
+// Since returns from when on both notes and outcomes were known at t, within Memory and from Begins on. The KafkaTopics
+// may reach back differently: outcomes before the first note do not show how many arrived, nor notes before the first
+// outcome how many were admitted. Without a note it is t.
 func (p *Pool) Since(t time.Time) time.Time {
 	if p.firstNote.IsZero() || p.firstNote.After(t) {
 		return t

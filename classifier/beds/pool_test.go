@@ -314,8 +314,8 @@ func TestPoolMemory(t *testing.T) {
 	}
 }
 
-// TestPoolBounds: neither visits nor events of one are more than stated. Who comes to a full pool waits as others do: the
-// oldest visits go, and the past is known since then.
+// TestPoolBounds: neither visits nor events of one are more than stated. Who comes to a full pool waits as others do:
+// the oldest visits go, and the past is known since then.
 func TestPoolBounds(t *testing.T) {
 	t.Parallel()
 	p := beds.NewPool()
@@ -365,7 +365,8 @@ func TestPoolBounds(t *testing.T) {
 	if len(m.Waiting) < waiting || waiting < patience/2 {
 		t.Errorf("%d wait, at least %d of them known", len(m.Waiting), waiting)
 	}
-	if begins := p.Begins(); !m.Since.Equal(begins) || !begins.After(start) || !begins.Before(now.Add(-fit.Patience())) {
+	begins := p.Begins()
+	if !m.Since.Equal(begins) || !begins.After(start) || !begins.Before(now.Add(-fit.Patience())) {
 		t.Errorf("known since %s, dropped until %s", m.Since, begins)
 	}
 	if m := p.Moment(start, fit); !m.Since.Equal(start) {
