@@ -217,6 +217,6 @@ func (f *fitted) modifications() []Modification {
 			ExpectedChange: -gradient[e] / v,
 		})
 	}
-	slices.SortFunc(all, func(a, b Modification) int { return cmp.Compare(b.MI, a.MI) })
+	slices.SortStableFunc(all, func(a, b Modification) int { return cmp.Compare(b.MI, a.MI) })
 	return all
 }
