@@ -235,7 +235,7 @@ func NewLogger(w io.Writer, level string) (*slog.Logger, error) {
 
 func newHandler(w io.Writer, l slog.Level, text bool) slog.Handler {
 	if !text {
-		return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})
+		return slog.NewJSONHandler(visible{w}, &slog.HandlerOptions{Level: l})
 	}
 	return slog.NewTextHandler(w,
 		&slog.HandlerOptions{Level: l, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
@@ -244,6 +244,16 @@ func newHandler(w io.Writer, l slog.Level, text bool) slog.Handler {
 			}
 			return a
 		}})
+}
+
+// visible escapes what a terminal would obey in lines of JSON, which means the same there.
+type visible struct{ io.Writer }
+
+func (w visible) Write(line []byte) (int, error) {
+	if _, err := io.WriteString(w.Writer, wording.VisibleLines(string(line))); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 // Terminal reports whether a reader or writer is a terminal.

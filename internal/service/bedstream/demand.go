@@ -123,15 +123,29 @@ func New(c Config) (*Demand, error) {
 type reading struct {
 	mu      sync.Mutex
 	current map[int]time.Time // when each partition's end was last reached
+	latest  time.Time         // of these
 	absent  bool              // the KafkaTopic is missing
 	done    chan struct{}     // closed once the initial contents are read
 	once    sync.Once
 }
 
-// reached records that a partition is known up to now.
-func (r *reading) reached(partition, partitions int, now time.Time) {
+// setBack is how far the clock may be set back before the KafkaTopics are read again: those who came while it was ahead
+// looked too old to be kept. The details of a visit are kept an hour longer than anybody waits.
+const setBack = time.Hour
+
+var errSetBack = errors.New("the clock was set back")
+
+// reached records that a partition is known up to now. It reports false if the clock was set back.
+func (r *reading) reached(partition, partitions int, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if now.Before(r.latest.Add(-setBack)) {
+		r.latest = now
+		return false
+	}
+	if now.After(r.latest) {
+		r.latest = now
+	}
 	if r.current == nil {
 		r.current = map[int]time.Time{}
 	}
@@ -139,6 +153,7 @@ func (r *reading) reached(partition, partitions int, now time.Time) {
 	if len(r.current) >= partitions {
 		r.once.Do(func() { close(r.done) })
 	}
+	return true
 }
 
 func (r *reading) missing() {
@@ -187,20 +202,32 @@ func (d *Demand) FollowOutcomes(ctx context.Context) error {
 
 func (d *Demand) follow(ctx context.Context, how *reading, topic string, each func(*ingest.Record) string,
 ) error {
-	f := ingest.Follow{
-		Topic: topic, From: d.Now().Add(-remembered), Rate: readRate, Logger: d.log,
-		Current: func(partition, partitions int) { how.reached(partition, partitions, d.Now()) },
-	}
-	err := d.Client.Follow(ctx, f, func(r *ingest.Record) {
-		if why := each(r); why != "" {
-			d.skip(why, topic, r)
+	defer d.left.Flush()
+	for {
+		reading, stop := context.WithCancelCause(ctx)
+		f := ingest.Follow{
+			Topic: topic, From: d.Now().Add(-remembered), Rate: readRate, Logger: d.log,
+			Current: func(partition, partitions int) {
+				if !how.reached(partition, partitions, d.Now()) {
+					stop(errSetBack)
+				}
+			},
 		}
-	})
-	d.left.Flush()
-	if _, missing := errors.AsType[*ingest.MissingTopicsError](err); missing {
-		how.missing()
+		err := d.Client.Follow(reading, f, func(r *ingest.Record) {
+			if why := each(r); why != "" {
+				d.skip(why, topic, r)
+			}
+		})
+		stop(nil)
+		if errors.Is(context.Cause(reading), errSetBack) {
+			d.log.Warn("the clock was set back: reading again who waits", "kafka_topic", topic)
+			continue
+		}
+		if _, missing := errors.AsType[*ingest.MissingTopicsError](err); missing {
+			how.missing()
+		}
+		return err
 	}
-	return err
 }
 
 // begun returns an error until a model predicts.

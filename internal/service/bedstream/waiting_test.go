@@ -127,6 +127,36 @@ func TestWaiting(t *testing.T) {
 	r.until("nobody after four days", func(all map[string]*waitlist.Patient) bool { return len(all) == 0 })
 }
 
+// TestClockWasAhead: whoever came before is listed once a clock that was months ahead is right, whether it was so at the
+// start or became so later, when all looked too old to be remembered.
+func TestClockWasAhead(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.config.FitEvery(50 * time.Millisecond)
+	s.config.Label = "location"
+	for i := range 2 {
+		s.send(s.triaged(i), s.note(i, .8, time.Hour))
+	}
+	s.send(s.note(2, .8, time.Hour), s.outcome(2, msg.Left))
+	const months = 100 * 24 * time.Hour
+	s.advance(months)
+	r := s.start()
+	back := func() {
+		s.Helper()
+		s.advance(-months)
+		r.until("those who wait", func(all map[string]*waitlist.Patient) bool {
+			return len(all) == 2 && all[secret+"1"].Label == "B1"
+		})
+	}
+	r.waits(0)
+	back()
+	s.advance(months)
+	ingesttest.Await(t, "nobody to be remembered", func() bool {
+		return ingesttest.Metric(t, s.registry, "wardcast_beds_visits") == 0
+	})
+	back()
+}
+
 // TestStatesOfADay: in each of 200 states of a simulated day (25 without WARDCAST_LONG), with corrections, late and
 // withdrawn outcomes, restarts and a broker away, the list has exactly those who wait, by their newest note, and as
 // many as beds are forecast for.
