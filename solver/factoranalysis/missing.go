@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -160,7 +161,7 @@ func NormalScore(patterns []Pattern, mu []float64, sigma *mat.SymDense) (log flo
 	// A pattern has the rows √N·(mean − μ) and Rootᵀ.
 	rows, known := mat.NewDense(count, p, nil), make([]bool, p)
 	moments, total := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil)
-	var n float64
+	logDet, n := factor.LogDet(), 0.0
 	first := 0
 	for e := range patterns {
 		g := &patterns[e]
@@ -183,13 +184,13 @@ func NormalScore(patterns []Pattern, mu []float64, sigma *mat.SymDense) (log flo
 				missing = append(missing, i)
 			}
 		}
-		logDet, ok := fill(part, missing, k, moments, weight)
+		ofMissing, ok := fill(part, missing, k, moments, weight)
 		if !ok {
 			return 0, nil, nil, false
 		}
 		total.AddScaledVec(total, math.Sqrt(weight), part.RowView(0))
 		n += weight
-		log -= weight / 2 * (float64(size)*math.Log(2*math.Pi) + factor.LogDet() + logDet)
+		log -= weight / 2 * (float64(size)*math.Log(2*math.Pi) + logDet + ofMissing)
 	}
 	var filled, half, both mat.Dense
 	filled.Mul(rows.T(), rows)
@@ -235,10 +236,14 @@ func fill(rows *mat.Dense, missing []int, k *mat.Dense, moments *mat.SymDense,
 			own.SetSym(a, b, k.At(i, j))
 		}
 	}
-	var factor mat.Cholesky
-	if !factor.Factorize(own) || factor.InverseTo(own) != nil {
+	factor, ok := lapack64.Potrf(own.RawSymmetric()) // mat.Cholesky would take longer to estimate its condition
+	if !ok {
 		return 0, false
 	}
+	for a := range missing {
+		logDet += 2 * math.Log(own.At(a, a))
+	}
+	lapack64.Potri(factor)
 	count, _ := rows.Dims()
 	for r := range count {
 		row := rows.RawRowView(r)
@@ -256,7 +261,7 @@ func fill(rows *mat.Dense, missing []int, k *mat.Dense, moments *mat.SymDense,
 			moments.SetSym(i, j, moments.At(i, j)+weight*own.At(a, b))
 		}
 	}
-	return factor.LogDet(), true
+	return logDet, true
 }
 
 // Saturated is the normal distribution of greatest likelihood without a model.

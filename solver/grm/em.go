@@ -282,9 +282,10 @@ func (f *fit) extrapolate(start, first eap.Model) bool {
 }
 
 // maximize moves θ, the slope and the intercepts of an item, to the maximum of Σ counts·log P over categories and
-// nodes.
+// nodes. A step below newtonTol is the last, and not tried: what it gains is less than the rounding of the sum, and the
+// step after it would be about its square.
 func maximize(theta, counts []float64) {
-	const newtonTol, most, shortest = 1e-9, 30, 1e-6
+	const newtonTol, most, shortest = 1e-6, 30, 1e-6
 	gradient, curvature := make([]float64, len(theta)), mat.NewSymDense(len(theta), nil)
 	next, step := make([]float64, len(theta)), mat.NewVecDense(len(theta), nil)
 	value := expected(theta, counts, gradient, curvature)
@@ -293,21 +294,26 @@ func maximize(theta, counts []float64) {
 		if !factor.Factorize(curvature) || factor.SolveVecTo(step, mat.NewVecDense(len(theta), gradient)) != nil {
 			return
 		}
-		size := 1.0
+		last := floats.Norm(step.RawVector().Data, math.Inf(1)) < newtonTol
+		size, before := 1.0, value
 		for ; size > shortest; size /= 2 {
 			floats.AddScaledTo(next, theta, size, step.RawVector().Data)
-			if descending(next[1:]) && expected(next, counts, nil, nil) >= value {
+			if !descending(next[1:]) {
+				continue
+			}
+			if !last {
+				value = expected(next, counts, gradient, curvature)
+			}
+			if value >= before {
 				break
 			}
 		}
 		if size <= shortest {
 			return
 		}
-		copy(theta, next)
-		if size*floats.Norm(step.RawVector().Data, math.Inf(1)) < newtonTol {
+		if copy(theta, next); last {
 			return
 		}
-		value = expected(theta, counts, gradient, curvature)
 	}
 }
 
@@ -320,13 +326,11 @@ func descending(values []float64) bool {
 	return true
 }
 
-// expected returns Σ counts·log P at θ, and stores its gradient and the negative of its second derivatives unless nil.
+// expected returns Σ counts·log P at θ, and stores its gradient and the negative of its second derivatives.
 // A logit is slope·node + intercept.
 func expected(theta, counts, gradient []float64, curvature *mat.SymDense) (sum float64) {
 	clear(gradient)
-	if curvature != nil {
-		curvature.Zero()
-	}
+	curvature.Zero()
 	m := eap.Model{Slopes: theta[:1], Intercepts: [][]float64{theta[1:]}}
 	for c := range len(theta) {
 		for q := range eap.Nodes {
@@ -337,9 +341,6 @@ func expected(theta, counts, gradient []float64, curvature *mat.SymDense) (sum f
 			node := eap.Node(q)
 			d := derive(m.Bounds(0, c, node))
 			sum += r * d.log
-			if gradient == nil {
-				continue
-			}
 			gradient[0] += r * node * (d.upper + d.lower)
 			curvature.SetSym(0, 0, curvature.At(0, 0)-r*node*node*(d.upperUpper+2*d.upperLower+d.lowerLower))
 			if c > 0 {
@@ -373,14 +374,15 @@ type derivatives struct {
 // and for the lower logit the first two with −w in place of w.
 func derive(upper, lower float64) derivatives {
 	between := -math.Expm1(lower - upper) // P = σ(upper)·σ(−lower)·between
+	over, under := linalg.Sigmoid(upper), linalg.Sigmoid(lower)
 	up := linalg.Sigmoid(-upper) / (linalg.Sigmoid(-lower) * between)
-	down := -linalg.Sigmoid(lower) / (linalg.Sigmoid(upper) * between)
+	down := -under / (over * between)
 	return derivatives{
 		log:        math.Log(between) - linalg.Softplus(-upper) - linalg.Softplus(lower),
 		upper:      up,
 		lower:      down,
-		upperUpper: up*(1-2*linalg.Sigmoid(upper)) - up*up,
+		upperUpper: up*(1-2*over) - up*up,
 		upperLower: -up * down,
-		lowerLower: down*(1-2*linalg.Sigmoid(lower)) - down*down,
+		lowerLower: down*(1-2*under) - down*down,
 	}
 }
