@@ -244,8 +244,7 @@ func fill(rows *mat.Dense, missing []int, k *mat.Dense, moments *mat.SymDense,
 		logDet += 2 * math.Log(own.At(a, a))
 	}
 	lapack64.Potri(factor)
-	count, _ := rows.Dims()
-	for r := range count {
+	for r := range rows.RawMatrix().Rows {
 		row := rows.RawRowView(r)
 		for a, i := range missing {
 			along[a] = floats.Dot(row, k.RawRowView(i))
@@ -289,10 +288,7 @@ const (
 // ends.
 func Saturate(ctx context.Context, patterns []Pattern, p int) (*Saturated, error) {
 	s := startSaturated(patterns, p)
-	complete := true
-	for e := range patterns {
-		complete = complete && len(patterns[e].Items) == p
-	}
+	complete := !slices.ContainsFunc(patterns, func(g Pattern) bool { return len(g.Items) < p })
 	for range maxEM {
 		log, next, change, ok := s.step(patterns)
 		switch {
@@ -396,13 +392,12 @@ func NeverTogether(patterns []Pattern, p int) (pairs [][2]int) {
 			}
 		}
 	}
-	for i := range p {
-		for j := range i {
+	for j := range p {
+		for i := j + 1; i < p; i++ {
 			if !together[j*p+i] {
 				pairs = append(pairs, [2]int{j, i})
 			}
 		}
 	}
-	slices.SortFunc(pairs, func(a, b [2]int) int { return (a[0]*p + a[1]) - (b[0]*p + b[1]) })
 	return pairs
 }
