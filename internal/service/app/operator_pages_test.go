@@ -47,6 +47,7 @@ func (s *site) choose() {
 // TestOperatorPages: Health shows refused models and dead letters, the worst first, and Questionnaires of how a
 // model was chosen. Neither shows who answered.
 func TestOperatorPages(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("WARDCAST_CHROMIUM") == "" {
 		t.Skip("WARDCAST_CHROMIUM names no Chromium")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	protocol "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -43,9 +44,14 @@ type browser struct {
 	requests int // since the page was opened
 }
 
+// browsers are as many as may run at once: axe-core takes a core in each.
+var browsers = make(chan struct{}, 2)
+
 // newBrowser starts the Chromium that WARDCAST_CHROMIUM names.
 func (s *site) newBrowser(root string) *browser {
 	s.Helper()
+	browsers <- struct{}{}
+	s.Cleanup(func() { <-browsers })
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(os.Getenv("WARDCAST_CHROMIUM")),
 		chromedp.NoSandbox, chromedp.DisableGPU)
 	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(s.Context()), options...)
@@ -139,7 +145,8 @@ const mostRequests = 5
 var screens = []struct {
 	name          string
 	width, height int64
-}{{"desktop", 1280, 960}, {"tablet", 768, 1024}, {"phone", 390, 844}, {"zoom", 320, 640}}
+	colours       bool // are looked at here even in a short test
+}{{"desktop", 1280, 960, true}, {"tablet", 768, 1024, false}, {"phone", 390, 844, true}, {"zoom", 320, 640, false}}
 
 // lost is by how much a page is wider than the screen when it says that its connection is lost, the longest of its
 // states.
@@ -152,15 +159,27 @@ const lost = `(() => {
 })()`
 
 // shoot looks at what is open, at all sizes, light and dark: it is accessible and scrolls sideways nowhere. It keeps
-// screenshots.
+// screenshots. Unless WARDCAST_LONG is set, it looks at colours on a desktop and a phone alone, which show all that the
+// other sizes show, and in the dark at nothing else, for no rule but those of colours knows of it.
 func (b *browser) shoot(name string) {
 	b.Helper()
+	long := os.Getenv("WARDCAST_LONG") != ""
 	for _, scheme := range []string{"light", "dark"} {
 		b.media("screen", map[string]string{"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"})
 		for _, screen := range screens {
+			rules := allRules
+			switch {
+			case long:
+			case !screen.colours && scheme == "dark":
+				continue
+			case !screen.colours:
+				rules = layoutRules
+			case scheme == "dark":
+				rules = colourRules
+			}
 			b.run(chromedp.EmulateViewport(screen.width, screen.height))
 			full := name + "-" + screen.name + "-" + scheme
-			b.accessible(full)
+			b.accessible(full, rules)
 			if wide := b.is(lost); wide != "0" {
 				b.Errorf("%s is %s px wider than the screen", full, wide)
 			}
@@ -176,11 +195,14 @@ func (b *browser) keep(name string) {
 	if b.shots == "" {
 		return
 	}
-	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	yes := true
+	shot, err := chromedp.Call(b.ctx, protocol.CaptureScreenshot, protocol.CaptureScreenshotParams{
+		CaptureBeyondViewport: &yes, OptimizeForSpeed: &yes,
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(b.shots, name+".png"), png, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(b.shots, name+".png"), shot.Data, 0o600); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -220,7 +242,7 @@ func (b *browser) wall(path, name string) {
 		`e.checkVisibility() && !e.closest("#stale")).length`); left != "0" {
 		b.Errorf("%s on the wall shows %s controls or notes", name, left)
 	}
-	b.accessible(name + "-wall")
+	b.accessible(name+"-wall", allRules)
 	b.keep(name + "-wall")
 	for _, screen := range screens {
 		b.run(chromedp.EmulateViewport(screen.width, screen.height))
@@ -233,7 +255,7 @@ func (b *browser) wall(path, name string) {
 
 // TestPages drives the pages as people would: a note appears within a second of its arrival, with the numbers of the
 // published message; a note that is tried follows what is typed; a topic is found; another generation is promoted.
-// Nothing is wrong on the console, and no other host is asked.
+// Nothing is wrong on the console, and no other host is asked. It runs alone, for it looks at the time.
 func TestPages(t *testing.T) {
 	if os.Getenv("WARDCAST_CHROMIUM") == "" {
 		t.Skip("WARDCAST_CHROMIUM names no Chromium")
@@ -427,6 +449,7 @@ func (b *browser) beds(c *stream) {
 
 // TestViewerPages: a viewer sees what is served and is refused to change it, in the browser and behind it.
 func TestViewerPages(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("WARDCAST_CHROMIUM") == "" {
 		t.Skip("WARDCAST_CHROMIUM names no Chromium")
 	}

@@ -14,6 +14,7 @@ import (
 // TestLongNotes: a word of two hundred letters wraps, a note of ten thousand ends after four lines, and a press of
 // Enter leads into the explanation and says so.
 func TestLongNotesPage(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.options.ShowNotes = true
 	_, b := s.waiting()
@@ -46,6 +47,7 @@ func TestLongNotesPage(t *testing.T) {
 
 // TestPausedPage: that Live is paused is seen, and a button ends it.
 func TestPausedPage(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	_, b := s.waiting()
 	c := s.stream()
@@ -63,6 +65,7 @@ func TestPausedPage(t *testing.T) {
 
 // TestManyTabsPage: a browser opens six connections to a host, and eight tabs of Live all follow the notes.
 func TestManyTabsPage(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	_, b := s.waiting()
 	c := s.stream()
@@ -85,6 +88,7 @@ func TestManyTabsPage(t *testing.T) {
 // TestTryWithoutServer: what was typed stays while the server is away, the prediction before does not, the page says
 // so, and goes on once the server is there.
 func TestTryWithoutServerPage(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	_, b := s.waiting()
 	b.open("/try")

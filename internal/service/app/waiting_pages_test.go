@@ -102,6 +102,7 @@ const sampled = `(async clicks => {
 // TestWrongPatientPages: at no frame does a page name one patient in its list and another in its explanation; while one
 // is loaded there is none; a failure says so; and who has left the list is said to have left.
 func TestWrongPatientPages(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	_, b := s.waiting()
 	c := s.stream()
@@ -176,6 +177,7 @@ func TestWrongPatientPages(t *testing.T) {
 // TestWaitingPage drives the page Waiting as a charge nurse would: who is there, found by filters and by words, one who
 // comes and one who leaves.
 func TestWaitingPage(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	scorer, b := s.waiting()
 	c := s.stream()
