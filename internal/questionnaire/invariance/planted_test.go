@@ -104,10 +104,11 @@ func (p *planted) options(seed uint64, method string) invariance.Options {
 	return o
 }
 
-// If one group misses more answers than the other, a warning says that DIF may be due to that.
+// If one group misses more answers than the other, a warning says that DIF may be due to that. Items of one factor alone
+// leave few patterns of missing answers.
 func TestUnequalMissingAnswers(t *testing.T) {
 	t.Parallel()
-	p := &planted{groups: [2]int{250, 250}, factors: 2}
+	p := &planted{groups: [2]int{250, 250}, factors: 1}
 	o := p.options(11, model.MethodFA)
 	random := rand.New(rand.NewPCG(11, 1))
 	for i, class := range o.Table.Labels[0] {
@@ -118,7 +119,7 @@ func TestUnequalMissingAnswers(t *testing.T) {
 		}
 	}
 	r := run(t, o)
-	if said := strings.Join(r.Warnings, "\n"); !strings.Contains(said, "the groups miss 0 and 39 %") {
+	if said := strings.Join(r.Warnings, "\n"); !strings.Contains(said, "the groups miss 0 and 38 %") {
 		t.Errorf("warnings %s", said)
 	}
 	found := 0
