@@ -59,6 +59,8 @@ type ledger struct {
 	headData []byte
 	head     *head // nil if there is none
 	headErr  error // a *FileError if it is damaged
+
+	past *past // that was known before the files were read
 }
 
 // look reads the ledger. The error is none of damage. What disagrees is read again until it stays the same, since a
@@ -82,7 +84,7 @@ func (s *Store) look(ctx context.Context) (*ledger, error) {
 const lookAgain = 50 * time.Millisecond
 
 func (s *Store) lookOnce(ctx context.Context) (*ledger, error) {
-	l := &ledger{}
+	l := &ledger{past: s.past.Load()}
 	var err error
 	l.headData, err = s.bucket.Read(ctx, headFile, headLimit)
 	if err == nil {
@@ -250,15 +252,41 @@ func (s *Store) agree(l *ledger) error {
 	if err := l.disagreement(); err != nil {
 		return &disagreement{err}
 	}
-	if len(s.keys.Trust) == 0 || len(l.events) == 0 && l.served == "" {
-		return nil
+	if len(s.keys.Trust) > 0 && (len(l.events) > 0 || l.served != "") {
+		if l.head == nil {
+			return &FileError{File: headFile, Err: fmt.Errorf("%w: %w", signing.ErrUntrusted, ErrNotFound)}
+		}
+		if _, err := s.keys.Trust.Check(l.head.statement(), l.head.Signatures); err != nil {
+			return &FileError{File: headFile, Err: fmt.Errorf("the history is %w", err)}
+		}
 	}
-	if l.head == nil {
-		return &FileError{File: headFile, Err: fmt.Errorf("%w: %w", signing.ErrUntrusted, ErrNotFound)}
+	return s.continues(l)
+}
+
+// past is the longest history that a store has agreed with since it was opened. The files of an earlier day agree with
+// each other too, and are signed.
+type past struct {
+	bytes int // of the history
+	sum   string
+	until time.Time // of its latest event
+}
+
+// continues returns an error if a history does not begin with the one that was known when it was read, unless a person
+// has vouched for it since then.
+func (s *Store) continues(l *ledger) error {
+	p := l.past
+	if p != nil && (len(l.history) < p.bytes || digest(l.history[:p.bytes]) != p.sum) &&
+		!slices.ContainsFunc(l.events, func(e Event) bool { return e.Restart && e.Time.After(p.until) }) {
+		return &disagreement{&FileError{File: historyFile, Err: errors.New(
+			"the history went back: lines are missing that this process has read")}}
 	}
-	if _, err := s.keys.Trust.Check(l.head.statement(), l.head.Signatures); err != nil {
-		return &FileError{File: headFile, Err: fmt.Errorf("the history is %w", err)}
+	now := &past{bytes: len(l.history), sum: digest(l.history)}
+	for _, e := range l.events {
+		if e.Time.After(now.until) {
+			now.until = e.Time
+		}
 	}
+	s.past.CompareAndSwap(p, now) // or another reader was faster
 	return nil
 }
 
@@ -299,7 +327,6 @@ func (s *Store) mayRecord(l *ledger) error {
 // of it. Lines that are there stay; one that was cut off goes.
 func (s *Store) record(ctx context.Context, l *ledger, e Event, change func() error) error {
 	var line, announced []byte
-	var h *head
 	for {
 		if l.history == nil && l.damage != nil { // it cannot be read, so no line can follow
 			return fmt.Errorf("recording the history: %w", l.damage)
@@ -311,7 +338,8 @@ func (s *Store) record(ctx context.Context, l *ledger, e Event, change func() er
 		before := whole[bytes.LastIndexByte(bytes.TrimSuffix(whole, []byte("\n")), '\n')+1:]
 		e.Time, e.Abandoned = time.Now().UTC(), false
 		e.Previous, e.Restart = digest(bytes.TrimSuffix(before, []byte("\n"))), false
-		if l.damage != nil || len(whole) > 0 && !l.chained {
+		wrong := s.agree(l) // which a person mends
+		if wrong != nil || len(whole) > 0 && !l.chained {
 			e.Previous, e.Restart = digest(whole), true
 		}
 		var err error
@@ -320,13 +348,15 @@ func (s *Store) record(ctx context.Context, l *ledger, e Event, change func() er
 		}
 		line = append(line, '\n')
 		after := slices.Concat(whole, line)
-		var others head // what other writers announced, who may be about to write it
-		if l.head != nil && s.agree(l) == nil {
-			others = *l.head
-		}
-		h = &head{
-			Lines: bytes.Count(after, []byte("\n")), History: last(others.History, digest(l.history), digest(after)),
-			Champion: last(others.Champion, l.served, e.served(l.served)),
+		h := &head{Lines: bytes.Count(after, []byte("\n"))}
+		h.History, h.Champion = []string{digest(after)}, []string{e.served(l.served)}
+		if wrong == nil { // what is there stays allowed, and what other writers announced, who may be about to write it
+			var others head
+			if l.head != nil {
+				others = *l.head
+			}
+			h.History = last(others.History, digest(l.history), h.History[0])
+			h.Champion = last(others.Champion, l.served, h.Champion[0])
 		}
 		if announced, err = s.writeHead(ctx, l.headData, h); err == nil {
 			err = s.swap(ctx, historyFile, l.history, after)
@@ -335,13 +365,19 @@ func (s *Store) record(ctx context.Context, l *ledger, e Event, change func() er
 			break
 		}
 		if errors.Is(err, ErrConflict) {
-			l, err = s.look(ctx)
+			if l, err = s.look(ctx); err == nil {
+				err = s.agree(l)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("recording the history: %w", err)
 		}
 	}
-	return errors.Join(change(), s.settle(ctx, h, announced))
+	err, to := change(), ""
+	if err == nil && e.changes() {
+		to = e.To
+	}
+	return errors.Join(err, s.settle(ctx, announced, line, to))
 }
 
 // last returns a list with these elements at its end, each of which it then holds once.
@@ -367,16 +403,29 @@ func (l *ledger) settled() *head {
 	}
 }
 
-// settle makes the head, which announced a change and was written as that data, say what came of it. If another writer
-// has announced a change meanwhile, it is left to that one, unless its head knows nothing of this change.
-func (s *Store) settle(ctx context.Context, announced *head, data []byte) error {
+// settle makes the head, which announced a change and was written as that data, say what came of it: its line stands in
+// the history, and to, if not "", is served. If another writer has announced a change meanwhile, it is left to that
+// one, unless its head knows nothing of this change. All else was written by another hand: that is never signed.
+func (s *Store) settle(ctx context.Context, announced, line []byte, to string) error {
 	for {
 		l, err := s.look(ctx)
-		if err == nil && !bytes.Equal(l.headData, data) && (l.disagreement() == nil ||
-			!slices.Contains(announced.Champion, l.served)) {
-			return nil
+		if err != nil {
+			return fmt.Errorf("recording the history: %w", err)
 		}
-		if err == nil {
+		own, known := bytes.Equal(l.headData, announced), *l
+		if !own && l.head != nil && to != "" && l.served == to && !slices.Contains(l.head.Champion, to) {
+			known.served = l.head.Champion[len(l.head.Champion)-1]
+		}
+		err = s.agree(&known)
+		switch {
+		case err != nil:
+		case !bytes.Contains(l.history, line):
+			err = &disagreement{&FileError{File: historyFile, Err: errors.New("a line that was just added is missing")}}
+		case own && to != "" && l.served != to:
+			err = &disagreement{l.swapped(to)}
+		case !own && known.served == l.served:
+			return nil
+		default:
 			_, err = s.writeHead(ctx, l.headData, l.settled())
 		}
 		if !errors.Is(err, ErrConflict) {

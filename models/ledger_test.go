@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -135,6 +136,7 @@ func TestHistoryOfAnOlderProgram(t *testing.T) {
 		}
 		write(t, path, text)
 		remove(t, filepath.Join(dir, headFile))
+		s = OpenDir(dir) // which has read no history yet
 	}
 	old()
 	if found, err := s.Verify(ctx, nil); err != nil || len(found) > 0 {
@@ -264,9 +266,149 @@ func TestAnnouncedByTwo(t *testing.T) {
 	}
 }
 
-// interrupted is a bucket that lets something happen before it first writes the history.
+// TestAnotherHandIsNotSigned: what somebody without a key writes while a change with the key is under way is not
+// signed, and those who trust the key do not take it.
+func TestAnotherHandIsNotSigned(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	// rewritten is a history that agrees with itself, from another start on.
+	rewritten := func(t *testing.T, dir string) {
+		whole := read(t, filepath.Join(dir, historyFile))
+		var text, before []byte
+		for line := range bytes.Lines(whole) {
+			var e Event
+			if err := json.Unmarshal(line, &e); err != nil {
+				t.Fatal(err)
+			}
+			e.By, e.Previous = "nobody", digest(before)
+			before, _ = json.Marshal(e)
+			text = append(append(text, before...), '\n')
+		}
+		write(t, filepath.Join(dir, historyFile), text)
+	}
+	write := func(t *testing.T, dir string, files held, names ...string) {
+		for _, name := range names {
+			write(t, filepath.Join(dir, name), []byte(files[name]))
+		}
+	}
+	for name, c := range map[string]struct {
+		promote bool
+		file    string // at the writing of which it happens
+		before  func(t *testing.T, dir string, first, last held)
+		after   func(t *testing.T, dir string, first, last held)
+		stays   bool // what was served before
+	}{
+		"a history, before the line": {file: historyFile, before: func(t *testing.T, dir string, _, _ held) {
+			rewritten(t, dir)
+		}},
+		"a damaged history, before the line": {file: historyFile, before: func(t *testing.T, dir string, _, last held) {
+			write(t, dir, held{historyFile: "{}\n" + last[historyFile]}, historyFile)
+		}},
+		"the store of another day": {file: historyFile, before: func(t *testing.T, dir string, first, _ held) {
+			write(t, dir, first, historyFile, championFile, headFile)
+		}},
+		"a history, after the line": {file: historyFile, after: func(t *testing.T, dir string, _, _ held) {
+			rewritten(t, dir)
+		}},
+		"a history without the line": {file: historyFile, after: func(t *testing.T, dir string, _, last held) {
+			write(t, dir, last, historyFile)
+		}, stays: true},
+		"a champion": {file: historyFile, after: func(t *testing.T, dir string, first, _ held) {
+			write(t, dir, first, championFile)
+		}},
+		"the champion before": {promote: true, file: championFile, after: func(t *testing.T, dir string, _, last held) {
+			write(t, dir, last, championFile)
+		}, stays: true},
+		"the store before": {promote: true, file: championFile, after: func(t *testing.T, dir string, _, last held) {
+			write(t, dir, last, historyFile, championFile, headFile)
+		}, stays: true},
+		"an older champion": {promote: true, file: championFile, after: func(t *testing.T, dir string, first, _ held) {
+			write(t, dir, first, championFile)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, keys := signed(t)
+			s := OpenDir(dir).With(keys)
+			first := filesOf(t, dir)
+			served, err := s.Champion(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			third := &Generation{CreatedAt: served.CreatedAt.Add(time.Second), Models: served.Models}
+			if err := s.AddGeneration(ctx, third); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Promote(ctx, Change{To: third.Name, From: served.Name}); err != nil {
+				t.Fatal(err)
+			}
+			last := filesOf(t, dir)
+			fourth := &Generation{CreatedAt: served.CreatedAt.Add(2 * time.Second), Models: served.Models}
+			bucket := &interrupted{Bucket: Dir(dir), file: c.file}
+			bucket.at = func() {
+				if c.before != nil {
+					c.before(t, dir, first, last)
+				}
+				bucket.finish()
+				if c.after != nil {
+					c.after(t, dir, first, last)
+				}
+			}
+			changing := New(bucket).With(keys)
+			if c.promote {
+				if err = changing.AddGeneration(ctx, fourth); err == nil {
+					err = changing.Promote(ctx, Change{To: fourth.Name, From: third.Name})
+				}
+			} else {
+				err = changing.Refuse(ctx, fourth, Change{From: third.Name})
+			}
+			if !errors.Is(err, ErrDisagree) {
+				t.Errorf("got %v", err)
+			}
+			if g, err := s.Champion(ctx); err == nil && !(c.stays && g.Name == third.Name) {
+				t.Errorf("%s is served", g.Name)
+			}
+		})
+	}
+}
+
+// TestHistoryGoesBack: whoever has read a store sees that an earlier one was put in its place, which agrees with itself
+// and is signed, until a person has vouched for it.
+func TestHistoryGoesBack(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	dir, keys := signed(t)
+	scorer, s := OpenDir(dir).With(keys), OpenDir(dir).With(keys)
+	served, err := s.Champion(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := filesOf(t, dir)
+	if err := s.Rollback(ctx, Change{From: served.Name}); err != nil {
+		t.Fatal(err)
+	}
+	if err := scorer.Agree(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{historyFile, championFile, headFile} {
+		write(t, filepath.Join(dir, name), []byte(earlier[name]))
+	}
+	if _, err := scorer.Champion(ctx); !errors.Is(err, ErrDisagree) || !strings.Contains(err.Error(), "went back") {
+		t.Errorf("got %v", err)
+	}
+	err = s.Promote(ctx, Change{To: served.Name, From: served.Name, Mend: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scorer.Champion(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// interrupted is a bucket that lets something happen before it first writes a file, the history by default.
 type interrupted struct {
 	Bucket
+	file   string
 	at     func()
 	finish func()
 	failed error
@@ -274,7 +416,7 @@ type interrupted struct {
 
 func (b *interrupted) Swap(ctx context.Context, name string, before, after []byte) error {
 	at := b.at
-	if name != historyFile || at == nil {
+	if name != cmp.Or(b.file, historyFile) || at == nil {
 		return b.Bucket.Swap(ctx, name, before, after)
 	}
 	b.at = nil

@@ -56,10 +56,10 @@ func (h held) Read(_ context.Context, name string, limit int64) ([]byte, error) 
 	return []byte(data), nil
 }
 
-// signed returns the files of a store of two signed generations with a fit of beds, and the keys.
-func signed(t *testing.T) (held, signing.Keys) {
+// signed returns the folder of a store of two signed generations with a fit of beds, and the keys.
+func signed(t *testing.T) (dir string, keys signing.Keys) {
 	t.Helper()
-	dir := t.TempDir()
+	dir = t.TempDir()
 	key := filepath.Join(t.TempDir(), "key")
 	if err := signing.NewKeyFile(key); err != nil {
 		t.Fatal(err)
@@ -85,6 +85,12 @@ func signed(t *testing.T) (held, signing.Keys) {
 		}
 		served = g.Name
 	}
+	return dir, keys
+}
+
+// filesOf returns those of a folder.
+func filesOf(t *testing.T, dir string) held {
+	t.Helper()
 	files := held{}
 	names, err := Dir(dir).Files(t.Context(), "")
 	if err != nil {
@@ -93,7 +99,7 @@ func signed(t *testing.T) (held, signing.Keys) {
 	for _, name := range names {
 		files[name] = string(read(t, filepath.Join(dir, name)))
 	}
-	return files, keys
+	return files
 }
 
 // served is what a scorer reads of a store.
@@ -150,17 +156,7 @@ func (h held) consistent(file, before string) {
 // site that gives up signing removes the head, and names a generation.
 func TestSignedHistoryStaysSigned(t *testing.T) {
 	t.Parallel()
-	files, keys := signed(t)
-	dir := t.TempDir()
-	for name, data := range files {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir, keys := signed(t)
 	ctx, plain, trusting := t.Context(), OpenDir(dir), OpenDir(dir).With(signing.Keys{Trust: keys.Trust})
 	g, err := plain.Champion(ctx)
 	if err != nil {
@@ -219,7 +215,8 @@ func (h held) mutate(r *rand.Rand, name string) {
 // for each.
 func TestMutations(t *testing.T) {
 	t.Parallel()
-	files, keys := signed(t)
+	dir, keys := signed(t)
+	files := filesOf(t, dir)
 	for what, keys := range map[string]signing.Keys{"signed": keys, "without keys": {}} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

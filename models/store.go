@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models/signing"
@@ -33,10 +34,13 @@ type Store struct {
 	keys    signing.Keys
 	vouched *sync.Map // what trusted keys signed: the SHA-256 of each manifest by its file, statements by generation
 	kept    *kept
+	past    *atomic.Pointer[past]
 }
 
 // New returns the store in a bucket.
-func New(b Bucket) *Store { return &Store{bucket: b, vouched: new(sync.Map), kept: new(kept)} }
+func New(b Bucket) *Store {
+	return &Store{bucket: b, vouched: new(sync.Map), kept: new(kept), past: new(atomic.Pointer[past])}
+}
 
 // OpenDir returns the store on a directory, which the first Save creates. Package blobstore opens others.
 func OpenDir(path string) *Store { return New(Dir(path)) }
