@@ -44,6 +44,7 @@ func (s *Store) SaveBeds(ctx context.Context, created time.Time, fit []byte) (ve
 	if err != nil {
 		return "", fmt.Errorf("saving a fit of beds: %w", err)
 	}
+	s.vouched.Store(path.Join(bedsFolder, version, bundle.ManifestFile), digest(append(manifest, '\n')))
 	return version, nil
 }
 

@@ -24,6 +24,12 @@ const (
 // cheap to poll for changes.
 func (s *Store) Champion(ctx context.Context) (*Generation, error) {
 	name, _, err := s.pointer(ctx)
+	var l *ledger
+	if len(s.keys.Trust) > 0 && name != "" { // of what is read once
+		if l, err = s.look(ctx); err == nil {
+			name, err = l.served, l.unknown
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -35,10 +41,11 @@ func (s *Store) Champion(ctx context.Context) (*Generation, error) {
 		err = &FileError{File: championFile, Err: fmt.Errorf("it names a generation without its file %q: %w",
 			generationFile(name), ErrNotFound)}
 	}
-	if err == nil && len(s.keys.Trust) > 0 {
-		if _, err = s.trust(ctx, g); err == nil {
-			err = s.Agree(ctx)
-		}
+	if err == nil {
+		err = s.Trusted(ctx, g)
+	}
+	if err == nil && l != nil {
+		err = s.agree(l)
 	}
 	if err != nil {
 		return &Generation{Name: name}, err
@@ -209,7 +216,10 @@ func (s *Store) change(ctx context.Context, c Change) error {
 		err = s.checkVersions(ctx, g)
 	}
 	if err == nil {
-		err = s.vouch(ctx, g)
+		err = s.Trusted(ctx, g)
+	}
+	if err == nil && len(s.keys.Trust) > 0 && s.keys.Sign == nil {
+		err = ErrNoKey
 	}
 	if err != nil {
 		return err

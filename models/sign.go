@@ -16,7 +16,7 @@ import (
 )
 
 // With returns the store with keys: it signs what it adds and changes, and serves, promotes and rolls back to nothing
-// that no trusted key signed.
+// that no trusted key signed. The key that signs should be among them.
 func (s *Store) With(keys signing.Keys) *Store {
 	with := New(s.bucket)
 	with.keys = keys
@@ -104,21 +104,17 @@ func (s *Store) heldTo(file, sum string) error {
 // signed history.
 var ErrNoKey = errors.New("a change that is not signed would be refused by all who trust keys: a signing key is needed")
 
-// vouch returns an error unless a generation may be served, by its signature, and signs it if no key need be trusted.
-func (s *Store) vouch(ctx context.Context, g *Generation) error {
-	if len(s.keys.Trust) > 0 {
-		if _, err := s.trust(ctx, g); err != nil {
-			return err
-		}
-		if s.keys.Sign == nil {
-			return ErrNoKey
-		}
+// Trusted returns an error in a store with trusted keys, a *FileError, unless one of them signed the generation.
+func (s *Store) Trusted(ctx context.Context, g *Generation) error {
+	if len(s.keys.Trust) == 0 {
 		return nil
 	}
-	return s.sign(ctx, g)
+	_, err := s.trust(ctx, g)
+	return err
 }
 
-// sign adds the signature of the store's key, if it has one, to a generation that lacks it.
+// sign adds the signature of the store's key, if it has one, to a generation that lacks it. If that key has signed
+// something else by this name, somebody has changed that.
 func (s *Store) sign(ctx context.Context, g *Generation) error {
 	if s.keys.Sign == nil {
 		return nil
@@ -128,25 +124,34 @@ func (s *Store) sign(ctx context.Context, g *Generation) error {
 		if err != nil {
 			return err
 		}
-		signature := s.keys.Sign.Sign(said)
-		all, before, err := s.signatures(ctx, g.Name)
-		if err != nil || slices.Contains(all, signature) {
+		there, before, err := s.signatures(ctx, g.Name)
+		if err != nil {
 			return err
 		}
-		all = slices.DeleteFunc(all, func(other string) bool { return signing.Signer(other) == s.keys.Sign.ID() })
-		after := []byte(strings.Join(append(all, signature), "\n") + "\n")
+		all, err := s.keys.Sign.Add(said, there)
+		if err != nil {
+			return &FileError{File: generationFile(g.Name), Err: fmt.Errorf("the generation is %w", err)}
+		}
+		if len(all) == len(there) {
+			return nil
+		}
+		after := []byte(strings.Join(all, "\n") + "\n")
 		if err = s.swap(ctx, signatureFile(g.Name), before, after); !errors.Is(err, ErrConflict) {
 			return err
 		}
 	}
 }
 
-// Sign signs a generation, "" for the served one, and with that one the history. It returns the generation's name.
+// Sign signs a generation, "" for the served one, and with that one the history. It returns the generation's name. In a
+// store with trusted keys one of them must have signed both; in each, its key nothing else by their names.
 func (s *Store) Sign(ctx context.Context, name string) (string, error) {
 	l, err := s.look(ctx)
 	if err == nil {
-		if err = l.disagreement(); err != nil {
-			err = &disagreement{err}
+		err = s.agree(l)
+	}
+	if err == nil && l.head != nil {
+		if _, err = s.keys.Sign.Add(l.head.statement(), l.head.Signatures); err != nil {
+			err = &FileError{File: headFile, Err: fmt.Errorf("the history is %w", err)}
 		}
 	}
 	if err == nil && name == "" {
@@ -158,11 +163,10 @@ func (s *Store) Sign(ctx context.Context, name string) (string, error) {
 	if err == nil {
 		g, err = s.Generation(ctx, name)
 	}
-	if err == nil {
-		err = s.checkVersions(ctx, g)
-	}
-	if err == nil {
-		err = s.sign(ctx, g)
+	for _, step := range []func(context.Context, *Generation) error{s.Trusted, s.checkVersions, s.sign} {
+		if err == nil {
+			err = step(ctx, g)
+		}
 	}
 	if err == nil && name == l.served {
 		_, err = s.writeHead(ctx, l.headData, l.settled())

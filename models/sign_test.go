@@ -297,3 +297,129 @@ func TestFitOfTheFutureIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestKeyTrustsItself: whoever changes the store with a key serves nothing that it has not signed, and never signs anew
+// what was changed after it signed that. What is older than signing is signed by name.
+func TestKeyTrustsItself(t *testing.T) {
+	t.Parallel()
+	ctx, dir, key := t.Context(), t.TempDir(), filepath.Join(t.TempDir(), "key")
+	if err := signing.NewKeyFile(key); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := signing.Read(key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, s := OpenDir(dir), OpenDir(dir).With(keys)
+	by := func(keys signing.Keys) *Store { return OpenDir(dir).With(signing.Keys{Sign: keys.Sign}) }
+	g := generations(t, plain, 3)
+	promoteInTurn(t, plain, g[0])
+	for _, mend := range []bool{false, true} {
+		if err := s.Promote(ctx, Change{To: g[1], From: g[0], Mend: mend}); !errors.Is(err, signing.ErrUntrusted) {
+			t.Errorf("an unsigned generation, mending %t: %v", mend, err)
+		}
+	}
+	for _, name := range []string{"", g[1]} {
+		if _, err := by(keys).Sign(ctx, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Promote(ctx, Change{To: g[1], From: g[0]}); err != nil {
+		t.Fatal(err)
+	}
+	// The signature of one generation beside another, as after a change of all that it names.
+	signature := filepath.Join(dir, signatureFile(g[2]))
+	forged := read(t, filepath.Join(dir, signatureFile(g[1])))
+	write(t, signature, forged)
+	_, signed := by(keys).Sign(ctx, g[2])
+	for i, err := range []error{signed, s.Promote(ctx, Change{To: g[2], From: g[1], Mend: true})} {
+		if !errors.Is(err, signing.ErrUntrusted) || !strings.Contains(err.Error(), g[2]) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if !bytes.Equal(forged, read(t, signature)) {
+		t.Error("it was signed")
+	}
+	// Another key, for what the first has signed.
+	next := filepath.Join(t.TempDir(), "next")
+	if err := signing.NewKeyFile(next); err != nil {
+		t.Fatal(err)
+	}
+	both, err := signing.Read(next, []string{key + ".pub"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{g[1], g[0], g[2]} {
+		if _, err := OpenDir(dir).With(both).Sign(ctx, name); errors.Is(err, signing.ErrUntrusted) != (i == 2) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if by, err := signing.Read(next, nil); err != nil {
+		t.Error(err)
+	} else if err := OpenDir(dir).With(by).Rollback(ctx, Change{From: g[1]}); err != nil {
+		t.Error(err)
+	}
+	// And the history.
+	head := read(t, filepath.Join(dir, headFile))
+	write(t, filepath.Join(dir, headFile), bytes.Replace(head, []byte(`"lines": 3`), []byte(`"lines": 4`), 1))
+	if _, err := by(both).Sign(ctx, ""); !errors.Is(err, signing.ErrUntrusted) || !isDamage(err) {
+		t.Errorf("a changed history: %v", err)
+	}
+	if _, err := OpenDir(dir).With(both).Sign(ctx, ""); !errors.Is(err, signing.ErrUntrusted) || !isDamage(err) {
+		t.Errorf("a changed history, with trusted keys: %v", err)
+	}
+}
+
+// TestSignsWhatItSaved: what lies there when a generation is signed must be what was written.
+func TestSignsWhatItSaved(t *testing.T) {
+	t.Parallel()
+	s := OpenDir(t.TempDir())
+	version := save(t, s, sample(1))
+	fit, err := s.SaveBeds(t.Context(), time.Now(), []byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{path.Join("chest-pain", version), path.Join(bedsFolder, fit)} {
+		if err := s.heldTo(path.Join(folder, bundle.ManifestFile), digest([]byte("another"))); err == nil {
+			t.Errorf("%s may be exchanged", folder)
+		}
+	}
+	if _, err := s.Load(t.Context(), "chest-pain", version); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.LoadBeds(t.Context(), fit); err != nil {
+		t.Error(err)
+	}
+}
+
+// flipping is a bucket whose champion file somebody changes again and again.
+type flipping struct {
+	held
+	reads int
+	names []string
+}
+
+func (f *flipping) Read(ctx context.Context, name string, limit int64) ([]byte, error) {
+	if name == championFile {
+		f.reads++
+		return []byte(f.names[f.reads%len(f.names)] + "\n"), nil
+	}
+	return f.held.Read(ctx, name, limit)
+}
+
+// TestChampionIsReadOnce: what is served is what was held against the history.
+func TestChampionIsReadOnce(t *testing.T) {
+	t.Parallel()
+	dir, keys := signed(t)
+	files := filesOf(t, dir)
+	g, err := OpenDir(dir).Generations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reads := range 4 {
+		s := New(&flipping{held: files, reads: reads, names: []string{g[0], g[1], g[1], g[0], g[1]}}).With(keys)
+		if served, err := s.Champion(t.Context()); err == nil && served.Name != g[1] {
+			t.Errorf("%d: %s is served", reads, served.Name)
+		}
+	}
+}

@@ -32,7 +32,7 @@ func listed(format string, args ...any) error {
 type Store struct {
 	bucket  Bucket
 	keys    signing.Keys
-	vouched *sync.Map // what trusted keys signed: the SHA-256 of each manifest by its file, statements by generation
+	vouched *sync.Map // what trusted keys signed or Save wrote: SHA-256 of manifests by file, statements by generation
 	kept    *kept
 	past    *atomic.Pointer[past]
 }

@@ -181,7 +181,8 @@ func (s *Store) readManifest(ctx context.Context, b *bundle.Bundle, model string
 }
 
 // Save adds a version and returns its name. It sets Version and SHA256 of the bundle, and in its manifest the format,
-// the vocabulary's hash and the files. Saving the same bundle again changes nothing.
+// the vocabulary's hash and the files. Saving the same bundle again changes nothing. What is read there from now on, or
+// signed, is held against it.
 func (s *Store) Save(ctx context.Context, b *bundle.Bundle) (string, error) {
 	files, err := b.Encode()
 	if err != nil {
@@ -190,5 +191,6 @@ func (s *Store) Save(ctx context.Context, b *bundle.Bundle) (string, error) {
 	if err := s.bucket.AddFolder(ctx, path.Join(b.Manifest.Name, b.Version), files, bundle.ManifestFile); err != nil {
 		return "", fmt.Errorf("saving model %q: %w", b.Manifest.Name, err)
 	}
+	s.vouched.Store(path.Join(b.Manifest.Name, b.Version, bundle.ManifestFile), b.SHA256)
 	return b.Version, nil
 }

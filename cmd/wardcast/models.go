@@ -265,17 +265,27 @@ func (c *modelsKeygenCmd) Run() error { return signing.NewKeyFile(c.Out) }
 type modelsSignCmd struct {
 	store
 	Key        string `help:"Key to sign with (models keygen)." required:"" type:"existingfile" placeholder:"FILE"`
-	Generation string `help:"Generation (default: the served one)." placeholder:"G"`
+	Generation string `help:"Generation (default: the served one)." placeholder:"G" xor:"which"`
+	All        bool   `help:"All generations: when signing begins, or with another key." xor:"which"`
 }
 
 func (c *modelsSignCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
-	keys, err := signing.Read(c.Key, nil)
-	if err != nil {
-		return err
+	keys, err := signing.Read(c.Key, c.TrustedKeys)
+	if len(c.TrustedKeys) == 0 {
+		keys.Trust = nil // it signs for the first time
 	}
-	name, err := s.With(keys).Sign(ctx, c.Generation)
-	if err == nil {
-		_, err = fmt.Fprintf(d.Out, "generation %s is signed by %s\n", name, keys.Sign.ID())
+	s = s.With(keys)
+	names := []string{c.Generation}
+	if err == nil && c.All {
+		names, err = s.Generations(ctx)
+	}
+	for _, name := range names {
+		if err == nil {
+			name, err = s.Sign(ctx, name)
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(d.Out, "generation %s is signed by %s\n", name, keys.Sign.ID())
+		}
 	}
 	return err
 }

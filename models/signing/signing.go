@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/wardcast/wardcast/internal/files"
@@ -86,7 +87,7 @@ type Keys struct {
 	Trust Trusted
 }
 
-// Read reads the files of keys; "" signs nothing.
+// Read reads the files of keys; "" signs nothing. Whoever signs by a key trusts it.
 func Read(signing string, trusted []string) (k Keys, err error) {
 	if signing != "" {
 		if k.Sign, err = ReadKey(signing); err != nil {
@@ -99,6 +100,9 @@ func Read(signing string, trusted []string) (k Keys, err error) {
 			return k, err
 		}
 		k.Trust = append(k.Trust, public{filepath.Base(name), key})
+	}
+	if k.Sign != nil {
+		k.Trust = append(k.Trust, public{filepath.Base(signing), k.Sign.public()})
 	}
 	return k, nil
 }
@@ -116,11 +120,29 @@ func ReadKey(name string) (*Key, error) {
 }
 
 // ID names the key as signatures do.
-func (k *Key) ID() string { return id(k.secret.Public().(ed25519.PublicKey)) }
+func (k *Key) ID() string { return id(k.public()) }
+
+func (k *Key) public() ed25519.PublicKey { return k.secret.Public().(ed25519.PublicKey) }
 
 // Sign returns the signature of a statement: the key's ID and the signature in base64.
 func (k *Key) Sign(statement []byte) string {
 	return k.ID() + " " + encoding.EncodeToString(ed25519.Sign(k.secret, statement))
+}
+
+// Add returns the signatures of a statement with that of the key. The error wraps ErrUntrusted if there is one of the
+// key that is not of this statement.
+func (k *Key) Add(statement []byte, signatures []string) ([]string, error) {
+	own := k.Sign(statement)
+	for _, signature := range signatures {
+		if Signer(signature) == k.ID() && signature != own {
+			return nil, fmt.Errorf("%w: it, or its signature by %s, was changed after that key signed it", ErrUntrusted,
+				k.ID())
+		}
+	}
+	if slices.Contains(signatures, own) {
+		return signatures, nil
+	}
+	return append(slices.Clone(signatures), own), nil
 }
 
 // id names a public key: the first 16 hexadecimal digits of its SHA-256.
