@@ -514,7 +514,7 @@ func (x *trial) report(began time.Time) {
 		x.l.gap(began, x.happened[len(x.happened)-1].to).Round(time.Millisecond))
 	alone := map[string]time.Duration{}
 	for i, e := range x.happened {
-		to := e.to.Add(calmLength)
+		to := e.to // after the last, sending pauses
 		if i+1 < len(x.happened) {
 			to = x.happened[i+1].from
 		}
