@@ -100,9 +100,9 @@ const sampled = `(async clicks => {
 })`
 
 // TestWrongPatientPages: at no frame does a page name one patient in its list and another in its explanation; while one
-// is loaded there is none; a failure says so; and who has left the list is said to have left.
+// is loaded there is none; a failure says so; and who has left the list is said to have left. It runs alone, for it looks
+// at frames.
 func TestWrongPatientPages(t *testing.T) {
-	t.Parallel()
 	s := newSite(t)
 	_, b := s.waiting()
 	c := s.stream()
