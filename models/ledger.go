@@ -218,11 +218,11 @@ func (d *disagreement) Unwrap() error { return d.error }
 func (l *ledger) swapped(last string) error {
 	if l.served == "" {
 		return &FileError{File: championFile, Err: fmt.Errorf(
-			"%w, though the history ends with generation %q: promote one by its name, with a reason, to repair it",
+			"%w, though the history ends with generation %q: promote one by its name, with --mend, to repair it",
 			ErrNotFound, last)}
 	}
 	return &FileError{File: championFile, Err: fmt.Errorf("it names generation %q, though the history ends with %q: "+
-		"promote or roll back to one by its name, with a reason, to repair it", l.served, last)}
+		"promote or roll back to one by its name, with --mend, to repair it", l.served, last)}
 }
 
 // cut says how the history differs from what the head says of it.

@@ -202,7 +202,7 @@ func TestLostChampion(t *testing.T) {
 	promoteInTurn(t, s, g[0], g[1])
 	remove(t, filepath.Join(dir, championFile))
 	want := fmt.Sprintf(`file "champion": not found, though the history ends with generation %q: promote one by its name, `+
-		`with a reason, to repair it`, g[1])
+		`with --mend, to repair it`, g[1])
 	if _, err := s.Champion(ctx); err == nil || err.Error() != want {
 		t.Errorf("champion: %v", err)
 	}

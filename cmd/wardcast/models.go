@@ -337,6 +337,7 @@ type changeFlags struct {
 	cli.Output
 	Why    reason `help:"Reason, for the history." placeholder:"TEXT"`
 	DryRun bool   `help:"Check everything and print the change, without making it."`
+	Mend   bool   `help:"Vouch for a history that disagrees with the champion. Needs the generation and --why."`
 }
 
 // change is the output of commands that change the served generation.
@@ -351,14 +352,17 @@ type change struct {
 func (c *changeFlags) change(ctx context.Context, d *cli.Deps, s *models.Store, to string,
 	do func(context.Context, *models.Store, *serving.Request) (*serving.Change, error),
 ) (*serving.Change, error) {
+	if c.Mend && (to == "" || c.Why == "") {
+		return nil, cli.Usagef("--mend needs the name of a generation, and --why")
+	}
 	keys, err := signing.Read(c.SigningKey, c.TrustedKeys)
 	if err != nil {
 		return nil, err
 	}
 	made, err := do(ctx, s.With(keys), c.request(d, to))
 	switch {
-	case errors.Is(err, models.ErrDisagree) && !(to != "" && c.Why != ""):
-		err = fmt.Errorf("%w; to repair it, name the generation to serve, with --why", err)
+	case errors.Is(err, models.ErrDisagree) && !c.Mend:
+		err = fmt.Errorf("%w; when you know who did that, name the generation, with --mend and --why", err)
 	case errors.Is(err, models.ErrNoKey):
 		err = fmt.Errorf("%w (--signing-key)", err)
 	}
@@ -367,7 +371,8 @@ func (c *changeFlags) change(ctx context.Context, d *cli.Deps, s *models.Store, 
 
 func (c *changeFlags) request(d *cli.Deps, to string) *serving.Request {
 	return &serving.Request{
-		To: to, By: operator(), Why: string(c.Why), Command: commandLine(d.Args), DryRun: c.DryRun, Logger: d.Log,
+		To: to, By: operator(), Why: string(c.Why), Command: commandLine(d.Args), DryRun: c.DryRun, Mend: c.Mend,
+		Logger: d.Log,
 	}
 }
 

@@ -56,7 +56,9 @@ func TestLostChampion(t *testing.T) {
 		}
 	}
 	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", dir, "--text", "fall"}, `file "champion"`)
-	fail(t, cli.ExitFailed, []string{"models", "promote", "--model-dir", dir}, "disagree", "--why")
-	succeed(t, "", "models", "promote", names[len(names)-1], "--model-dir", dir, "--why", "from the backup")
+	fail(t, cli.ExitFailed, []string{"models", "promote", "--model-dir", dir}, "disagree", "--mend")
+	back := []string{"models", "promote", names[len(names)-1], "--model-dir", dir, "--why", "from the backup"}
+	fail(t, cli.ExitFailed, back, "disagree", "--mend")
+	succeed(t, "", append(back, "--mend")...)
 	succeed(t, "", "models", "verify", "--model-dir", dir)
 }

@@ -169,6 +169,9 @@ func loadChallenger(ctx context.Context, store *models.Store, which string,
 	if running != nil && running.Generation == g.Name {
 		return running, nil
 	}
+	if err := store.Trusted(ctx, g); err != nil {
+		return nil, err
+	}
 	return scoring.LoadGeneration(ctx, store, g, served)
 }
 

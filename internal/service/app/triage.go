@@ -106,17 +106,7 @@ func (t *triage) set() *scoring.Set { return t.current.Load().set }
 func (t *triage) generation() string { return t.set().Generation }
 
 // beds returns the version of the fit of beds of the generation in use, "" for none.
-func (t *triage) beds(ctx context.Context) (string, error) {
-	name := t.generation()
-	if name == "" {
-		return "", nil
-	}
-	g, err := t.store.Generation(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	return t.store.BedsOf(ctx, g)
-}
+func (t *triage) beds() string { return t.set().Beds }
 
 func (t *triage) models() []inUse {
 	var all []inUse

@@ -35,7 +35,7 @@ type Config struct {
 	Notes                         string        // KafkaTopic, of which the list of those who wait tells
 	Store                         *models.Store // of the fits
 	// Fit returns the version of the fit that belongs to the generation in use, "" for none.
-	Fit    func(ctx context.Context) (string, error)
+	Fit    func() string
 	Begun  <-chan struct{} // closed once a model predicts: before, nobody knows who waits
 	Source string          // ce_source
 	// Site names the department in messages. Predictions that name another site are skipped.

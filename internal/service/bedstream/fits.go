@@ -152,16 +152,14 @@ func (d *Demand) forget() {
 	}
 }
 
-// renew adopts the fit of the generation in use, unless it is adopted. logged has the versions logged as damaged, "" if
-// the store could not be read.
+// renew adopts the fit of the generation in use, unless it is adopted. logged has the versions logged as damaged.
 func (d *Demand) renew(ctx context.Context, logged map[string]bool) {
-	version, err := d.Fit(ctx)
+	version, err := d.Fit(), error(nil)
 	d.mu.Lock()
 	fit := d.fits.stored
 	d.mu.Unlock()
 	before := fit
 	switch {
-	case err != nil:
 	case version == "":
 		fit = nil
 	case fit == nil || fit.version != version:

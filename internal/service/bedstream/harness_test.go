@@ -87,7 +87,7 @@ func newSite(t *testing.T) *site {
 	s.config = bedstream.Config{
 		Client: client, Predictions: predictions, Outcomes: outcomes, Output: output, Notes: triageNotes,
 		Store: s.store, Source: "/test", Now: s.now,
-		Fit: func(context.Context) (string, error) { version, _ := s.inUse.Load().(string); return version, nil },
+		Fit: func() string { version, _ := s.inUse.Load().(string); return version },
 	}
 	s.config.LookEvery(500 * time.Millisecond)
 	return s

@@ -91,7 +91,7 @@ func (d *doctor) store(ctx context.Context) {
 		var err error
 		if store, err = blobstore.Open(ctx, place); err == nil {
 			var keys signing.Keys
-			if keys, err = signing.Read("", d.Models.TrustedKeys); err == nil {
+			if keys, err = signing.Read(d.Models.SigningKey, d.Models.TrustedKeys); err == nil {
 				store = store.With(keys) // which takes for its champion what is signed
 				err = store.Recognize(ctx)
 			}
@@ -115,10 +115,11 @@ func (d *doctor) store(ctx context.Context) {
 		return
 	}
 	var g *models.Generation
-	d.check("champion", "all files of the served generation are whole", func(bad found) {
+	d.check("champion", "all files of the served generation are whole, and the history agrees", func(bad found) {
 		var err error
 		g, err = store.Champion(ctx)
-		if errors.Is(err, models.ErrNotFound) && g == nil {
+		_, damaged := errors.AsType[*models.FileError](err)
+		if errors.Is(err, models.ErrNotFound) && !damaged {
 			bad(Fail, train, "the store %s has no champion: serve waits for a first model", place)
 			return
 		}
@@ -127,10 +128,15 @@ func (d *doctor) store(ctx context.Context) {
 				_, damage := store.Load(ctx, name, m.Version)
 				err = errors.Join(err, damage)
 			}
+			fit, damage := store.BedsOf(ctx, g)
+			if fit != "" && damage == nil {
+				_, damage = store.LoadBeds(ctx, fit)
+			}
+			err = errors.Join(store.Agree(ctx), err, damage)
 		}
 		if err != nil {
-			bad(Fail, "go back with `wardcast models rollback`, or restore the store from its backup; "+
-				"sign what is not signed", "%v", err)
+			bad(Fail, "see what `wardcast models verify` says, and the runbooks of WardcastModelsRefused and "+
+				"WardcastHistoryDisagrees in docs/operations.md", "%v", err)
 		}
 	})
 	if g == nil || g.CreatedAt.IsZero() {
@@ -145,7 +151,7 @@ func (d *doctor) store(ctx context.Context) {
 	})
 	d.check("signature", "the served generation is signed by a trusted key, or champion says otherwise",
 		func(bad found) {
-			if len(d.Models.TrustedKeys) == 0 {
+			if len(d.Models.TrustedKeys) == 0 && d.Models.SigningKey == "" {
 				bad(Warn, "sign models (`wardcast models keygen`) and name the key in models.trusted_keys: whoever "+
 					"can write to the store can change what is predicted",
 					"no trusted keys: signatures are not asked for")

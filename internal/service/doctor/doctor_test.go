@@ -21,6 +21,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/doctor"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/storetest"
 )
 
 func TestMain(m *testing.M) { ingesttest.VerifyMain(m) }
@@ -193,5 +195,55 @@ func TestStopped(t *testing.T) {
 	cancel()
 	if !doctor.Failed(doctor.Run(ctx, c, time.Now())) {
 		t.Error("nothing failed")
+	}
+}
+
+// TestStore: a store that serve would refuse, or that the alerts would tell of, fails.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		harm func(dir string, first, second *models.Generation) error
+		says string // "" for a sound store
+	}{
+		"sound": {func(string, *models.Generation, *models.Generation) error { return nil }, ""},
+		"a lost champion": {func(dir string, _, _ *models.Generation) error {
+			return os.Remove(filepath.Join(dir, "champion"))
+		}, "though the history ends with"},
+		"a champion by hand": {func(dir string, first, _ *models.Generation) error {
+			return os.WriteFile(filepath.Join(dir, "champion"), []byte(first.Name+"\n"), 0o600)
+		}, "disagree"},
+		"a cut history": {func(dir string, _, _ *models.Generation) error {
+			return os.Truncate(filepath.Join(dir, "history.jsonl"), 0)
+		}, "disagree"},
+		"a damaged fit": {func(dir string, _, second *models.Generation) error {
+			return os.WriteFile(filepath.Join(dir, "beds", second.Beds, "fit.json"), []byte("[]"), 0o600)
+		}, "fit.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			installed, _ := install(t)
+			store := models.OpenDir(installed.Models.Store)
+			first := storetest.Serve(t, store, storetest.Bundle("_other", 1))
+			fit, err := store.SaveBeds(t.Context(), first.CreatedAt, []byte("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			second := &models.Generation{CreatedAt: first.CreatedAt.Add(time.Second), Models: first.Models, Beds: fit}
+			if err := store.AddGeneration(t.Context(), second); err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Promote(t.Context(), models.Change{To: second.Name, From: first.Name}); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.harm(installed.Models.Store, first, second); err != nil {
+				t.Fatal(err)
+			}
+			for _, got := range doctor.Run(t.Context(), installed, time.Now()) {
+				if got.Name == "champion" && ((got.Status == doctor.Fail) != (c.says != "") ||
+					!strings.Contains(got.Detail, c.says)) {
+					t.Errorf("%+v", got)
+				}
+			}
+		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/serving"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/signing"
 )
 
 // member is a model of a generation.
@@ -109,6 +110,7 @@ type wish struct {
 	Reason string `json:"reason"`
 	To     string `json:"to"` // of a rollback; "" for the generation that was served before
 	DryRun bool   `json:"dry_run"`
+	Mend   bool   `json:"mend"` // of champion and history that disagree
 }
 
 // wished reads the body, or returns the answer to an invalid one.
@@ -122,7 +124,8 @@ func (q *query) wished() (*wish, http.Handler) {
 	var v wish
 	if err := d.Decode(&v); err != nil || d.Decode(new(any)) != io.EOF || !utf8.Valid(data) {
 		return nil, problem(http.StatusBadRequest, codeBody,
-			"the body must be one JSON object of reason (text), dry_run (true or false) and, for a rollback, to (text)")
+			"the body must be one JSON object of reason (text), dry_run and mend (true or false) and, for a rollback, "+
+				"to (text)")
 	}
 	if p := CheckReason(v.Reason); p != nil {
 		return nil, p
@@ -169,9 +172,15 @@ func (a *API) change(do Action) func(*query) http.Handler {
 		} else if named != "" {
 			v.To = named
 		}
+		if v.Mend && v.To == "" {
+			return Problem{
+				Status: http.StatusUnprocessableEntity, Code: codeBody, Field: "to",
+				Detail: "to mend the store, name the generation",
+			}
+		}
 		t := a.options.Triage
 		c := Changing{Store: t.Store, Changed: t.Changed, Logger: a.options.Logger}
-		made, p := c.Do(q.Request, do, serving.Request{To: v.To, Why: v.Reason, DryRun: v.DryRun})
+		made, p := c.Do(q.Request, do, serving.Request{To: v.To, Why: v.Reason, DryRun: v.DryRun, Mend: v.Mend})
 		if p != nil {
 			return p
 		}
@@ -222,7 +231,12 @@ func unchanged(ctx context.Context, log *slog.Logger, err error) *Problem {
 		log.ErrorContext(ctx, "nothing is promoted", "err", err, "request_id", visitOf(ctx).id)
 		return conflict("history_disagrees",
 			"champion and history of the store disagree: somebody changed one of them by hand. "+
-				"`wardcast models verify` says how; naming a generation and a reason repairs it")
+				"`wardcast models verify` says how, and the runbook of WardcastHistoryDisagrees how to go on")
+	case errors.Is(err, models.ErrNoKey):
+		return conflict("no_signing_key", "this scorer has no signing key: change it where the key is, "+
+			"by `wardcast models promote` or `rollback`")
+	case errors.Is(err, signing.ErrUntrusted):
+		return conflict("not_signed", "no trusted key signed that generation, or the history of the store")
 	case damaged:
 		log.ErrorContext(ctx, "a generation cannot be served", "err", err, "request_id", visitOf(ctx).id)
 		return conflict("damaged",

@@ -11,6 +11,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/signing"
 	"github.com/wardcast/wardcast/models/storetest"
 )
 
@@ -127,6 +128,7 @@ func TestPromoteAndRollback(t *testing.T) {
 		"no object":          {promote(third), `"x"`, 400, "bad_body"},
 		"unknown key":        {promote(third), `{"reason":"x","force":true}`, 400, "bad_body"},
 		"long reason":        {promote(third), `{"reason":"` + strings.Repeat("x", 1001) + `"}`, 422, "bad_body"},
+		"a mend of anything": {"POST /v1/rollback", `{"reason":"x","mend":true}`, 422, "bad_body"},
 		"to of a promotion":  {promote(third), `{"reason":"x","to":"y"}`, 422, "bad_body"},
 		"no such generation": {promote("2026-01-01T00-00-00Z-000000"), reason, 404, "unknown_generation"},
 		"no name":            {promote("..%2fetc"), reason, 404, ""},
@@ -163,6 +165,41 @@ func TestOtherHands(t *testing.T) {
 	events := value[struct{ Events []models.Event }](s, "history", got).Events
 	if last := events[len(events)-1]; last.By != change.By || last.Why != change.Why {
 		t.Errorf("%+v", last)
+	}
+}
+
+// TestMendIsAsked: a store that disagrees is told, and mended by who asks for that alone. What only keys allow is told.
+func TestMendIsAsked(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	dir, key := t.TempDir(), filepath.Join(t.TempDir(), "key")
+	if err := signing.NewKeyFile(key); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := signing.Read(key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.store = models.OpenDir(dir).With(keys)
+	first := storetest.Serve(t, s.store, newBundle(t, bundle.Other, 1)).Name
+	unsigned := storetest.Add(t, models.OpenDir(dir), newBundle(t, bundle.Other, 2)).Name
+	second := storetest.Serve(t, s.store, newBundle(t, bundle.Other, 3)).Name
+	promote := func(what, g, body, code string) {
+		t.Helper()
+		same(t, what, code,
+			s.problem(what, s.ask("POST /v1/generations/"+g+"/promote", body, nil), http.StatusConflict))
+	}
+	s.options.Triage.Store = models.OpenDir(dir).With(signing.Keys{Trust: keys.Trust})
+	promote("without the key", first, reason, "no_signing_key")
+	s.options.Triage.Store = s.store
+	promote("what is not signed", unsigned, reason, "not_signed")
+	if err := os.WriteFile(filepath.Join(dir, "champion"), []byte(first+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promote("a promotion", second, reason, "history_disagrees")
+	mended := s.ask("POST /v1/generations/"+second+"/promote", `{"reason":"x","mend":true}`, nil)
+	if made := value[change](s, "mend", mended); made != (change{first, second, false}) {
+		t.Errorf("%+v", made)
 	}
 }
 

@@ -26,6 +26,7 @@ type Set struct {
 	Models     map[string]*classifier.Model // by name
 	Versions   map[string]string            // of the models
 	About      map[string]About             // the models
+	Beds       string                       // version of the fit of beds, "" for none
 }
 
 // About is information about a model besides its scores.
@@ -63,6 +64,10 @@ func LoadGeneration(ctx context.Context, store *models.Store, g *models.Generati
 	s := &Set{
 		Generation: g.Name, Models: map[string]*classifier.Model{}, Versions: g.Versions(),
 		About: map[string]About{},
+	}
+	var err error
+	if s.Beds, err = store.BedsOf(ctx, g); err != nil {
+		return nil, err
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.Versions)) {

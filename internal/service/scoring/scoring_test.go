@@ -323,9 +323,24 @@ func TestLoadReadsOnlyWhatChanged(t *testing.T) {
 	store := models.OpenDir(dir)
 	save(t, store, bundle.Other, 1)
 	save(t, store, "cough", 2)
-	first, err := Load(t.Context(), store, nil)
+	fit, err := store.SaveBeds(t.Context(), time.Now(), []byte("{}"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	champion, err := store.Champion(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &models.Generation{CreatedAt: champion.CreatedAt, Models: champion.Models, Beds: fit}
+	if err := store.AddGeneration(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Promote(t.Context(), models.Change{To: g.Name, From: champion.Name}); err != nil {
+		t.Fatal(err)
+	}
+	first, err := Load(t.Context(), store, nil)
+	if err != nil || first.Beds != fit {
+		t.Fatalf("%+v, %v", first, err)
 	}
 	if same, err := Load(t.Context(), store, first); err != nil || same != first {
 		t.Errorf("the same generation is loaded again: %v", err)

@@ -22,6 +22,7 @@ type Request struct {
 	By, Why string
 	Command string // the command line or HTTP route
 	DryRun  bool   // check everything and change nothing
+	Mend    bool   // vouch for a history that disagrees with the champion; To is then named, with a reason
 	Logger  *slog.Logger
 }
 
@@ -133,7 +134,7 @@ func Promote(ctx context.Context, s *models.Store, r *Request) (*Change, error) 
 			return nil, err
 		}
 	}
-	if to == served.Name && !r.mends() {
+	if to == served.Name && !r.Mend {
 		return nil, fmt.Errorf("generation %q %w", to, ErrServed)
 	}
 	if why, ok := objections[to]; ok && r.Why == "" {
@@ -152,7 +153,7 @@ func Rollback(ctx context.Context, s *models.Store, r *Request) (*Change, error)
 	if err != nil {
 		return nil, err
 	}
-	if to == served.Name && !r.mends() {
+	if to == served.Name && !r.Mend {
 		return nil, fmt.Errorf("generation %q %w", to, ErrServed)
 	}
 	return r.change(ctx, s, models.Change{To: to, From: served.Name}, "rolling back", s.Rollback)
@@ -181,9 +182,6 @@ func (r *Request) change(ctx context.Context, s *models.Store, c models.Change, 
 	if c.From == c.To && s.Agree(ctx) == nil {
 		return nil, fmt.Errorf("generation %q %w", c.To, ErrServed)
 	}
-	c.By, c.Why, c.Command, c.DryRun, c.Mend = r.By, r.Why, r.Command, r.DryRun, r.mends()
+	c.By, c.Why, c.Command, c.DryRun, c.Mend = r.By, r.Why, r.Command, r.DryRun, r.Mend
 	return &Change{c.From, g}, do(ctx, c)
 }
-
-// mends reports whether a person names a generation and says why: that mends a champion and a history that disagree.
-func (r *Request) mends() bool { return r.To != "" && r.Why != "" }

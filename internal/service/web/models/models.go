@@ -147,7 +147,7 @@ func (data *view) read(ctx context.Context, store *models.Store) error {
 	switch {
 	case disagree != nil && damage == nil && o.Lost == nil:
 		data.Damage = "Champion and history disagree: somebody changed one of them by hand. Scoring continues with the " +
-			"models in use. `wardcast models verify` says what is wrong; a promotion that names a generation repairs it."
+			"models in use. `wardcast models verify` says what is wrong; nothing is promoted here before it is mended."
 	case errors.Join(damage, o.Lost) != nil:
 		data.Damage = "Part of the store is damaged: some files cannot be read. `wardcast models verify` names them."
 	case len(all) == 0 && data.InUse != "":
