@@ -175,10 +175,9 @@ func Load(b *bundle.Bundle) (*Model, error) {
 			Gamma: rowOf(gamma, c, kappa), Intercept: intercept[c],
 		}
 	}
-	pieces := make([]textproc.Piece, len(text.Grams))
-	for i, g := range text.Grams {
-		pieces[i] = textproc.Piece{Text: g, IDF: gramIDF[i]}
-	}
+	pieces := lists.Make(len(text.Grams), func(i int) textproc.Piece {
+		return textproc.Piece{Text: text.Grams[i], IDF: gramIDF[i]}
+	})
 	if parts.Vectorizer, err = textproc.New(text.Settings, vocabulary, idf, pieces...); err != nil {
 		return fail(err)
 	}

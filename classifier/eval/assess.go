@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -58,11 +59,7 @@ func Assess(y []bool, p []float64, groups []string) (*Assessment, error) {
 	a := &Assessment{N: m.N, Positives: m.Positives, Patients: c.count, Prevalence: *c.share(all, truth, len(y))}
 	loss := Losses(y, p)
 	a.LogLoss = c.mean(loss)
-	gain := make([]float64, len(loss))
-	for i, v := range loss {
-		gain[i] = v - noteLoss(y[i], m.Prevalence)
-	}
-	a.Knowledge = c.mean(gain)
+	a.Knowledge = c.mean(lists.Make(len(y), func(i int) float64 { return loss[i] - noteLoss(y[i], m.Prevalence) }))
 	brier := squares(y, p)
 	a.Brier = c.mean(brier)
 	if m.ObservedExpected != nil && m.Positives > 0 {
@@ -84,11 +81,7 @@ func Assess(y []bool, p []float64, groups []string) (*Assessment, error) {
 
 // Losses returns the log loss of each row, −ln(p if y else 1−p) in nats, p clipped as in Metrics.LogLoss.
 func Losses(y []bool, p []float64) []float64 {
-	out := make([]float64, len(y))
-	for i, v := range p {
-		out[i] = noteLoss(y[i], v)
-	}
-	return out
+	return lists.Make(len(y), func(i int) float64 { return noteLoss(y[i], p[i]) })
 }
 
 func noteLoss(y bool, p float64) float64 {

@@ -143,21 +143,14 @@ func ascending(p []float64) []int {
 		p float64
 		i int
 	}
-	rows := make([]row, len(p))
-	for i, v := range p {
-		rows[i] = row{v, i}
-	}
+	rows := lists.Make(len(p), func(i int) row { return row{p[i], i} })
 	slices.SortFunc(rows, func(a, b row) int {
 		if a.p != b.p {
 			return cmp.Compare(a.p, b.p)
 		}
 		return cmp.Compare(a.i, b.i)
 	})
-	order := make([]int, len(p))
-	for at, r := range rows {
-		order[at] = r.i
-	}
-	return order
+	return lists.Map(rows, func(r row) int { return r.i })
 }
 
 // tiesEnd returns the end of the run of equal probabilities that starts at from.

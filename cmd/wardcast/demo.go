@@ -15,6 +15,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/lab/demo"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -101,11 +102,8 @@ func words(p *msg.Prediction) string {
 		}
 	}
 	sortLargest(parts)
-	var texts []string
-	for _, s := range parts[:min(len(parts), 4)] {
-		texts = append(texts, fmt.Sprintf("%s %+.2f", s.what, s.contribution))
-	}
-	return strings.Join(texts, ", ")
+	return strings.Join(lists.Map(parts[:min(len(parts), 4)],
+		func(s summand) string { return fmt.Sprintf("%s %+.2f", s.what, s.contribution) }), ", ")
 }
 
 // nights simulates the nights of a hospital and reports each one.

@@ -86,11 +86,8 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) e
 
 // byOutcome formats the coefficients of several outcomes against the reference.
 func byOutcome(all []classifier.ClassCoefficient) string {
-	parts := make([]string, len(all))
-	for i, c := range all {
-		parts[i] = c.Class + " " + cli.Digits(c.Coefficient, 3)
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(lists.Map(all,
+		func(c classifier.ClassCoefficient) string { return c.Class + " " + cli.Digits(c.Coefficient, 3) }), ", ")
 }
 
 type topicsShowCmd struct {

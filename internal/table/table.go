@@ -147,10 +147,7 @@ var formats = [...]fileFormat{
 
 // Formats lists the formats of tables with their endings, for help texts and errors.
 func Formats() string {
-	named := make([]string, len(formats))
-	for i, f := range formats {
-		named[i] = fmt.Sprintf("%s (%s)", f.name, f.endings[0])
-	}
+	named := lists.Map(formats[:], func(f fileFormat) string { return fmt.Sprintf("%s (%s)", f.name, f.endings[0]) })
 	last := len(named) - 1
 	return strings.Join(named[:last], ", ") + " or " + named[last] + "; text may be compressed (.gz, .zst)"
 }

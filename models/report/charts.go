@@ -10,6 +10,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
@@ -27,12 +28,10 @@ func (r *Report) CalibrationChart() template.HTML {
 	c.Height = 410
 	c.AxisY("share admitted", chart.Shares()...)
 	c.AxisX("probability given", chart.Shares()...)
-	var curve []chart.Estimate
-	for _, p := range r.Calibration {
-		curve = append(curve, chart.Estimate{X: p.Predicted, Y: p.Observed, Low: p.Low, High: p.High})
-	}
 	c.Line("now", chart.At(0, 0), chart.At(1, 1))
-	c.Curve("b80", "med", curve)
+	c.Curve("b80", "med", lists.Map(r.Calibration, func(p eval.CurvePoint) chart.Estimate {
+		return chart.Estimate{X: p.Predicted, Y: p.Observed, Low: p.Low, High: p.High}
+	}))
 	var worst eval.Bin
 	for _, b := range r.Bins {
 		low, high := eval.Wilson(b.Observed, float64(b.N))
@@ -180,11 +179,8 @@ func (r *Report) PrecisionChart() template.HTML {
 
 // drawRanking draws the ranking as a curve with the thresholds on it, the model's own full, and labels at this height.
 func (r *Report) drawRanking(c *chart.Chart, height float64, place func(RankingPoint) chart.Point) {
-	curve := []chart.Point{place(RankingPoint{Specificity: 1, PPV: math.NaN()})}
-	for _, k := range r.Ranking {
-		curve = append(curve, place(k))
-	}
-	c.Line("med", curve...)
+	first := place(RankingPoint{Specificity: 1, PPV: math.NaN()})
+	c.Line("med", append([]chart.Point{first}, lists.Map(r.Ranking, place)...)...)
 	dot, text := "pt", "strong"
 	for _, o := range r.Thresholds {
 		at := place(RankingPoint{

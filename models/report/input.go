@@ -1,16 +1,17 @@
 package report
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/models/gate"
 )
 
@@ -180,16 +181,15 @@ type Hazard struct {
 const siteLimit = 1 << 20 // the largest size in bytes of a site's file
 
 // ReadSiteFile reads the site's statements about its models; path may be "".
-func ReadSiteFile(path string) (_ *Site, err error) {
+func ReadSiteFile(path string) (*Site, error) {
 	if path == "" {
 		return nil, nil
 	}
-	file, err := os.Open(path) //nolint:gosec // the operator names it
+	text, err := files.Read(path, siteLimit)
 	if err != nil {
 		return nil, fmt.Errorf("reading the site's statements: %w", err)
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	site, err := ReadSite(file)
+	site, err := ReadSite(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
@@ -199,14 +199,10 @@ func ReadSiteFile(path string) (_ *Site, err error) {
 // ReadSite reads the YAML of a site; an empty file is an empty Site. An unknown key is an error that names its line.
 func ReadSite(r io.Reader) (*Site, error) {
 	s := &Site{}
-	limited := &io.LimitedReader{R: r, N: siteLimit + 1}
-	d := yaml.NewDecoder(limited)
+	d := yaml.NewDecoder(r)
 	d.KnownFields(true)
 	if err := d.Decode(s); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading the site's fields: %w", err)
-	}
-	if limited.N <= 0 {
-		return nil, fmt.Errorf("reading the site's fields: more than %d bytes", siteLimit)
 	}
 	for i, h := range s.Hazards {
 		if h.Hazard == "" {

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/elasticnet"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 	"github.com/wardcast/wardcast/textproc"
@@ -160,11 +161,7 @@ func (c *Coordinator) count(ctx context.Context, about map[string]string) (*text
 }
 
 func joined(parts [][]byte) io.Reader {
-	all := make([]io.Reader, len(parts))
-	for i, p := range parts {
-		all[i] = bytes.NewReader(p)
-	}
-	return io.MultiReader(all...)
+	return io.MultiReader(lists.Map(parts, func(p []byte) io.Reader { return bytes.NewReader(p) })...)
 }
 
 // made is rows that the shards have made and hold.

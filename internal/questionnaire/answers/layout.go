@@ -166,10 +166,8 @@ func (s *source) roles(c *Columns) (*layout, error) {
 			categories = append(categories, at)
 		}
 	}
-	var labels []string // may be confounds too, and a label with several positive values
-	for _, label := range c.Labels {
-		labels = append(labels, label.Name)
-	}
+	// Labels may be confounds too, and a label with several positive values.
+	labels := lists.Map(c.Labels, func(l questionnaire.Label) string { return l.Name })
 	if l.labelAt, err = s.places(labels); err != nil {
 		return nil, err
 	}

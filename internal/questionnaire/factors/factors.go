@@ -14,6 +14,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/topicindex"
@@ -67,11 +68,8 @@ func Describe(name string, m *model.Model) *topicindex.Version {
 		slices.SortStableFunc(t.Terms,
 			func(a, b classifier.TopicTerm) int { return cmp.Compare(math.Abs(b.Weight), math.Abs(a.Weight)) })
 		t.Terms = slices.Clip(t.Terms[:min(len(t.Terms), heaviest)])
-		var label []string
-		for _, term := range t.Terms[:min(len(t.Terms), labelItems)] {
-			label = append(label, term.Term)
-		}
-		t.Label = strings.Join(label, ", ")
+		t.Label = strings.Join(lists.Map(t.Terms[:min(len(t.Terms), labelItems)],
+			func(term classifier.TopicTerm) string { return term.Term }), ", ")
 		v.Topics = append(v.Topics, t)
 	}
 	return v

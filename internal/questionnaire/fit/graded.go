@@ -37,10 +37,10 @@ func (o *Options) learnGRM(ctx context.Context, l *Learnt, factors int) error {
 	if err != nil {
 		return err
 	}
-	uniquenesses := make([]float64, len(l.Items))
-	for j, t := range m.Factors {
-		uniquenesses[j] = 1 - m.Loadings.At(j, t)*m.Loadings.At(j, t)
-	}
+	uniquenesses := lists.Make(len(l.Items), func(j int) float64 {
+		loading := m.Loadings.At(j, m.Factors[j])
+		return 1 - loading*loading
+	})
 	l.graded, l.fa = m, &FA{threads: o.Threads}
 	l.fa.FA = model.FA{Loadings: m.Loadings, Phi: m.Phi, Uniquenesses: uniquenesses, Graded: &m.Model}
 	l.fa.Means, l.fa.Deviations = linalg.SampleMoments(x)

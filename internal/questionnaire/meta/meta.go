@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
@@ -195,11 +196,8 @@ func missing(count int) []float64 { return slices.Repeat([]float64{math.NaN()}, 
 // theme names the items with the largest loadings on a factor.
 func theme(items []model.Loading) string {
 	const words = 3
-	var texts []string
-	for _, item := range items[:min(len(items), words)] {
-		texts = append(texts, cmp.Or(item.Text, item.Name))
-	}
-	return strings.Join(texts, "; ")
+	return strings.Join(lists.Map(items[:min(len(items), words)],
+		func(item model.Loading) string { return cmp.Or(item.Text, item.Name) }), "; ")
 }
 
 // checkShared returns an error for a questionnaire, the subscale of its items, that no chain of shared participants
@@ -384,10 +382,8 @@ const draws = 1000
 // interval returns the ends of the 95 % percentile interval of the explained share, from participants drawn with
 // replacement (B. Efron, "Nonparametric standard errors and confidence intervals", 1981).
 func (e *estimation) interval(seed uint64) (low, high float64) {
-	random, shares := rand.New(rand.NewPCG(seed, 1)), make([]float64, draws)
-	for d := range shares {
-		shares[d] = e.explained(folds.Resample(random, len(e.all)))
-	}
+	random := rand.New(rand.NewPCG(seed, 1))
+	shares := lists.Make(draws, func(int) float64 { return e.explained(folds.Resample(random, len(e.all))) })
 	slices.Sort(shares)
 	return questionnaire.Quantile(shares, 0.025), questionnaire.Quantile(shares, 0.975)
 }

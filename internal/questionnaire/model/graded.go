@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/solver/linalg/eap"
 	"github.com/wardcast/wardcast/solver/matrix/safetensors"
@@ -66,10 +67,7 @@ const (
 
 func gradedTensors(m *eap.Model) safetensors.Tensors {
 	all := safetensors.Tensors{}
-	categories := make([]float64, len(m.Values))
-	for j, values := range m.Values {
-		categories[j] = float64(len(values))
-	}
+	categories := lists.Map(m.Values, func(values []float64) float64 { return float64(len(values)) })
 	for name, values := range map[string][]float64{
 		tensorSlopes: m.Slopes, tensorIntercepts: slices.Concat(m.Intercepts...),
 		tensorValues: slices.Concat(m.Values...), tensorCategories: categories,

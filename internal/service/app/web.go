@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/internal/meter"
 	"github.com/wardcast/wardcast/internal/reload"
@@ -75,12 +77,8 @@ func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
 	l.access.Rate, l.access.Burst = h.Limit()
 	l.access.Proxies, _ = h.Proxies() // the configuration was checked
 	if len(h.Tokens) > 0 {
-		var files []string
-		for _, t := range h.Tokens {
-			if t.TokenFile != "" {
-				files = append(files, t.TokenFile)
-			}
-		}
+		files := lists.Map(h.Tokens, func(t config.Token) string { return t.TokenFile })
+		files = slices.DeleteFunc(files, func(file string) bool { return file == "" })
 		tokens, err := reload.New(func() ([]httpapi.Token, error) { return readTokens(h) }, stale, files...)
 		if err != nil {
 			return nil, err
@@ -113,11 +111,10 @@ func readTokens(h *config.HTTP) ([]httpapi.Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokens := make([]httpapi.Token, len(secrets))
-	for i, t := range h.Tokens {
-		tokens[i] = httpapi.Token{Name: t.Name, Role: httpapi.Role(t.Role), Sum: sha256.Sum256([]byte(secrets[i]))}
-	}
-	return tokens, nil
+	return lists.Make(len(secrets), func(i int) httpapi.Token {
+		t := &h.Tokens[i]
+		return httpapi.Token{Name: t.Name, Role: httpapi.Role(t.Role), Sum: sha256.Sum256([]byte(secrets[i]))}
+	}), nil
 }
 
 type web struct {

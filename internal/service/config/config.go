@@ -24,6 +24,7 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/files"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/reload"
 	"github.com/wardcast/wardcast/models/gate"
 )
@@ -239,9 +240,7 @@ func (c *Config) Secrets() []string {
 		b.Answers.TLS.Key, b.FHIR.TokenFile, b.FHIR.SMART.Key, c.Models.SigningKey,
 		c.Traces.TokenFile,
 	}
-	for _, t := range c.HTTP.Tokens {
-		all = append(all, t.TokenFile)
-	}
+	all = append(all, lists.Map(c.HTTP.Tokens, func(t Token) string { return t.TokenFile })...)
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
 
@@ -436,10 +435,7 @@ func nearest(s string, keys []string) string {
 
 // edits is the Levenshtein distance of a and b.
 func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
+	row := lists.Make(len(b)+1, func(j int) int { return j })
 	for i := range len(a) {
 		diagonal := row[0]
 		row[0] = i + 1

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
@@ -104,11 +105,7 @@ func NewSheet(name string, columns ...string) *CSV {
 
 // Add adds a row.
 func (c *CSV) Add(cells ...string) {
-	row := make([]string, len(cells))
-	for i, cell := range cells {
-		row[i] = wording.Cell(cell)
-	}
-	c.rows = append(c.rows, row)
+	c.rows = append(c.rows, lists.Map(cells, wording.Cell))
 }
 
 // ServeHTTP answers with the rows.

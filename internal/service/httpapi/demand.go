@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // QueryError names a wrong query parameter. Its text, which the caller sees, must not quote the query.
@@ -124,10 +126,7 @@ func (a *API) demand(q *query) http.Handler {
 	}
 	answer := http.Handler(DemandCSV("", all))
 	if kind, _, err := mime.ParseMediaType(q.Header.Get("Accept")); err != nil || kind != "text/csv" {
-		values := []json.RawMessage{}
-		for _, f := range all {
-			values = append(values, f.Value)
-		}
+		values := lists.Map(all, func(f Forecast) json.RawMessage { return f.Value })
 		answer = JSON(map[string]any{"forecasts": values})
 	}
 	return headed(answer, "Vary", "Accept")

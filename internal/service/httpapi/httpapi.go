@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
@@ -103,11 +104,7 @@ func New(o Options) *API {
 
 // Patterns lists the patterns of all routes.
 func (a *API) Patterns() []string {
-	var all []string
-	for _, r := range a.routes {
-		all = append(all, r.Pattern)
-	}
-	return all
+	return lists.Map(a.routes, func(r Route) string { return r.Pattern })
 }
 
 func (a *API) ready(w http.ResponseWriter, r *http.Request) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
@@ -275,10 +276,7 @@ func read(t *textproc.Transformer, text string) *reading {
 	r := &reading{}
 	for _, k := range t.Tokens(text) {
 		status := cmp.Or(prediction.Tag(k.Status.String()), "stated")
-		terms := make([]string, len(k.Terms))
-		for i, term := range k.Terms {
-			terms[i] = prediction.Spoken(term)
-		}
+		terms := lists.Map(k.Terms, prediction.Spoken)
 		r.Tokens = append(r.Tokens, token{
 			Text: text[k.Start:k.End], Terms: strings.Join(terms, ", "), Status: status, Known: k.Known, start: k.Start,
 		})
