@@ -240,6 +240,4 @@ func (f *logisticFit) covariance(c *clusters) *mat.SymDense {
 }
 
 // LogOdds returns ln(p/(1−p)) of each probability, clipped as in Metrics.LogLoss.
-func LogOdds(p []float64) []float64 {
-	return lists.Map(p, logit)
-}
+func LogOdds(p []float64) []float64 { return lists.Map(p, logit) }

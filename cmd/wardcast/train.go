@@ -69,9 +69,7 @@ func cleaned(d *cli.Deps, t *notes.Table, columns *notes.Columns, cfg *config.Co
 }
 
 // trimmed returns names without surrounding space, like the labels.
-func trimmed(names []string) []string {
-	return lists.Map(names, strings.TrimSpace)
-}
+func trimmed(names []string) []string { return lists.Map(names, strings.TrimSpace) }
 
 // head are the flags for text and classifiers that training and evaluation share.
 type head struct {

@@ -47,9 +47,7 @@ type shift struct{ HR, SBP, RR, Temp, SpO2 float64 }
 // ages are the patients that a theme applies to: children, adults, or everybody if empty.
 type ages string
 
-func (a ages) suits(age float64) bool {
-	return a == "" || (a == "adults") == (age >= 18)
-}
+func (a ages) suits(age float64) bool { return a == "" || (a == "adults") == (age >= 18) }
 
 // phrase is a sequence of parts, each with its alternatives.
 type phrase [][]string

@@ -169,9 +169,7 @@ func (b *Bridge) files() []*string {
 }
 
 // Require returns an error if a key is missing that has no default.
-func (b *Bridge) Require() error {
-	return errors.Join(b.missing()...)
-}
+func (b *Bridge) Require() error { return errors.Join(b.missing()...) }
 
 func (b *Bridge) missing() (bad faults) {
 	bad.add(b.Site == "", "bridge.site", "is empty; name the emergency department as notes shall name it")

@@ -104,9 +104,7 @@ func NewSheet(name string, columns ...string) *CSV {
 }
 
 // Add adds a row.
-func (c *CSV) Add(cells ...string) {
-	c.rows = append(c.rows, lists.Map(cells, wording.Cell))
-}
+func (c *CSV) Add(cells ...string) { c.rows = append(c.rows, lists.Map(cells, wording.Cell)) }
 
 // ServeHTTP answers with the rows.
 func (c *CSV) ServeHTTP(w http.ResponseWriter, _ *http.Request) {

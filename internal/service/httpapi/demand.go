@@ -13,9 +13,7 @@ import (
 )
 
 // QueryError names a wrong query parameter. Its text, which the caller sees, must not quote the query.
-type QueryError struct {
-	Field, Detail string
-}
+type QueryError struct{ Field, Detail string }
 
 func (e *QueryError) Error() string { return "invalid query: " + e.Detail }
 
