@@ -3,8 +3,6 @@ package models
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,32 +14,13 @@ import (
 	"github.com/wardcast/wardcast/models/signing"
 )
 
-// head says how the history ends and what is served, apart from both, so that it shows if one of them was changed by
-// hand. Its signature covers them. While a change is made it allows what was before and what will be, so that a crash
-// leaves a sound store.
-type head struct {
-	Format     string   `json:"format"`
-	Lines      int      `json:"lines"`    // of the history
-	History    []string `json:"history"`  // SHA-256 of the history
-	Champion   []string `json:"champion"` // what is served, "" for nothing
-	Signatures []string `json:"signatures,omitempty"`
-}
-
 const (
 	headFile = "head.json"
 	// maxEvents bounds the lines of a history that are read, and maxBad those of which damage is told.
 	maxEvents, maxBad = 500_000, 100
 
-	headLimit  = 1 << 16 // bytes
-	headFormat = "wardcast-head/1"
+	headLimit = 1 << 16 // bytes
 )
-
-// statement returns what the signatures of a head sign.
-func (h head) statement() []byte {
-	h.Signatures = nil
-	data, _ := json.Marshal(h) // of texts and a number
-	return append([]byte("wardcast history\n"), data...)
-}
 
 func digest(data []byte) string { return bundle.FileOf(data).SHA256 }
 
@@ -57,8 +36,8 @@ type ledger struct {
 	chained bool  // the last line holds a hash
 
 	headData []byte
-	head     *head // nil if there is none
-	headErr  error // a *FileError if it is damaged
+	head     *signing.Head // nil if there is none
+	headErr  error         // a *FileError if it is damaged
 
 	past *past // that was known before the files were read
 }
@@ -88,14 +67,7 @@ func (s *Store) lookOnce(ctx context.Context) (*ledger, error) {
 	var err error
 	l.headData, err = s.bucket.Read(ctx, headFile, headLimit)
 	if err == nil {
-		l.head = &head{}
-		switch err = json.Unmarshal(l.headData, l.head); {
-		case err != nil:
-		case l.head.Format != headFormat:
-			err = fmt.Errorf("the format is not %s", headFormat)
-		case len(l.head.Champion) == 0:
-			err = errors.New("it does not say what is served")
-		}
+		l.head, err = signing.ParseHead(l.headData)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		if l.headErr = fileError(FileError{File: headFile, Err: err}); !isDamage(l.headErr) || ctx.Err() != nil {
@@ -128,14 +100,13 @@ func isDamage(err error) bool {
 
 // known returns what is served by the head, if that knows the history, or else by the champion file.
 func (l *ledger) known() string {
-	if h := l.head; h != nil && len(h.Champion) == 1 && slices.Contains(h.History, digest(l.history)) {
+	if h := l.head; h != nil && len(h.Champion) == 1 && h.Knows(l.history) {
 		return h.Champion[0]
 	}
 	return l.served
 }
 
-// parse reads the history. Each line holds the hash of the one before, or, if that holds none or a person vouched for
-// what had been damaged, of all lines before: their damage does not count any more.
+// parse reads the history.
 func (l *ledger) parse() {
 	var errs []error
 	bad := func(line int, err error) {
@@ -143,8 +114,8 @@ func (l *ledger) parse() {
 			errs = append(errs, &FileError{File: historyFile, Err: fmt.Errorf("line %d: %w", line, err)})
 		}
 	}
-	whole, number, sum := wholeLines(l.history), 0, sha256.New()
-	var before []byte
+	whole, number := wholeLines(l.history), 0
+	var chain signing.Chain
 	for line := range bytes.Lines(whole) {
 		if number++; number > maxEvents {
 			bad(number, fmt.Errorf("more than %d events", maxEvents))
@@ -152,31 +123,21 @@ func (l *ledger) parse() {
 		}
 		var e Event
 		err := json.Unmarshal(line, &e)
-		switch of := digest(before); {
-		case err != nil:
+		if err == nil {
+			l.events = append(l.events, e)
+			err = chain.Follows(e.Previous, e.Restart)
+		}
+		if err != nil {
 			bad(number, err)
-		case e.Previous == "" && !l.chained:
-		case e.Previous == "":
-			bad(number, errors.New("holds no hash of the line before: an older wardcast wrote it, or somebody by hand"))
-		default:
-			if e.Restart {
-				of = hex.EncodeToString(sum.Sum(nil))
-			}
-			if e.Previous != of {
-				bad(number, errors.New("does not hold the hash of what stands before: that was changed, moved or removed"))
-			} else if e.Restart {
-				errs = nil
-			}
+		} else if e.Restart && e.Previous != "" {
+			errs = nil
 		}
-		if _, _ = sum.Write(line); err == nil { // never fails
-			l.events, l.chained = append(l.events, e), l.chained || e.Previous != ""
-		}
-		before = bytes.TrimSuffix(line, []byte("\n"))
+		chain.Add(line)
 	}
 	if len(whole) < len(l.history) {
 		bad(number+1, errors.New("cut off"))
 	}
-	l.damage = errors.Join(errs...)
+	l.damage, l.chained = errors.Join(errs...), chain.Hashed
 }
 
 // disagreement returns a *FileError if champion, history and head do not belong together, or are damaged.
@@ -197,8 +158,8 @@ func (l *ledger) disagreement() error {
 		return nil // a change that was recorded and did not take effect
 	case h == nil:
 		return l.swapped(served)
-	case !slices.Contains(h.History, digest(l.history)):
-		return &FileError{File: historyFile, Err: errors.New(l.cut())}
+	case !h.Knows(l.history):
+		return &FileError{File: historyFile, Err: errors.New(h.Differs(l.history))}
 	case !slices.Contains(h.Champion, l.served):
 		return l.swapped(h.Champion[len(h.Champion)-1])
 	}
@@ -225,19 +186,6 @@ func (l *ledger) swapped(last string) error {
 		"promote or roll back to one by its name, with --mend, to repair it", l.served, last)}
 }
 
-// cut says how the history differs from what the head says of it.
-func (l *ledger) cut() string {
-	n := bytes.Count(l.history, []byte("\n"))
-	switch missing := l.head.Lines - n; {
-	case missing > 0:
-		return fmt.Sprintf("the history was cut: at its end %d of %d lines are missing", missing, l.head.Lines)
-	case missing < 0:
-		return fmt.Sprintf("the history has %d lines, of which %s knows %d: an older wardcast added the others, or "+
-			"somebody by hand", n, headFile, l.head.Lines)
-	}
-	return "the history was changed: " + headFile + " holds another hash of it"
-}
-
 // Agree returns an error that wraps ErrDisagree and holds a *FileError unless the served generation is the one that the
 // history ends with, and the history is whole. In a store with trusted keys one of them must have signed that.
 func (s *Store) Agree(ctx context.Context) error {
@@ -256,7 +204,7 @@ func (s *Store) agree(l *ledger) error {
 		if l.head == nil {
 			return &FileError{File: headFile, Err: fmt.Errorf("%w: %w", signing.ErrUntrusted, ErrNotFound)}
 		}
-		if _, err := s.keys.Trust.Check(l.head.statement(), l.head.Signatures); err != nil {
+		if _, err := s.keys.Trust.Check(l.head.Statement(), l.head.Signatures); err != nil {
 			return &FileError{File: headFile, Err: fmt.Errorf("the history is %w", err)}
 		}
 	}
@@ -302,16 +250,11 @@ func (s *Store) swap(ctx context.Context, file string, before, after []byte) err
 }
 
 // writeHead writes and signs the head, if it still is before.
-func (s *Store) writeHead(ctx context.Context, before []byte, h *head) ([]byte, error) {
-	h.Format = headFormat
-	if s.keys.Sign != nil {
-		h.Signatures = []string{s.keys.Sign.Sign(h.statement())}
-	}
-	data, err := json.MarshalIndent(h, "", "  ")
+func (s *Store) writeHead(ctx context.Context, before []byte, h *signing.Head) ([]byte, error) {
+	data, err := h.Encode(s.keys.Sign)
 	if err != nil {
 		return nil, err
 	}
-	data = append(data, '\n')
 	return data, s.swap(ctx, headFile, before, data)
 }
 
@@ -348,15 +291,9 @@ func (s *Store) record(ctx context.Context, l *ledger, e Event, change func() er
 		}
 		line = append(line, '\n')
 		after := slices.Concat(whole, line)
-		h := &head{Lines: bytes.Count(after, []byte("\n"))}
-		h.History, h.Champion = []string{digest(after)}, []string{e.served(l.served)}
+		h := signing.NewHead(after, e.served(l.served))
 		if wrong == nil { // what is there stays allowed, and what other writers announced, who may be about to write it
-			var others head
-			if l.head != nil {
-				others = *l.head
-			}
-			h.History = last(others.History, digest(l.history), h.History[0])
-			h.Champion = last(others.Champion, l.served, h.Champion[0])
+			h.Allow(l.head, l.history, l.served)
 		}
 		if announced, err = s.writeHead(ctx, l.headData, h); err == nil {
 			err = s.swap(ctx, historyFile, l.history, after)
@@ -380,27 +317,12 @@ func (s *Store) record(ctx context.Context, l *ledger, e Event, change func() er
 	return errors.Join(err, s.settle(ctx, announced, line, to))
 }
 
-// last returns a list with these elements at its end, each of which it then holds once.
-func last(list []string, elements ...string) []string {
-	for _, e := range elements {
-		list = append(slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == e }), e)
-	}
-	return list
-}
-
 // served returns what is served after an event, if before was.
 func (e *Event) served(before string) string {
 	if e.changes() {
 		return e.To
 	}
 	return before
-}
-
-// settled returns the head that allows what is there alone.
-func (l *ledger) settled() *head {
-	return &head{
-		Lines: bytes.Count(l.history, []byte("\n")), History: []string{digest(l.history)}, Champion: []string{l.served},
-	}
 }
 
 // settle makes the head, which announced a change and was written as that data, say what came of it: its line stands in
@@ -426,7 +348,7 @@ func (s *Store) settle(ctx context.Context, announced, line []byte, to string) e
 		case !own && known.served == l.served:
 			return nil
 		default:
-			_, err = s.writeHead(ctx, l.headData, l.settled())
+			_, err = s.writeHead(ctx, l.headData, signing.NewHead(l.history, l.served))
 		}
 		if !errors.Is(err, ErrConflict) {
 			if err != nil {

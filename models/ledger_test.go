@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/wardcast/wardcast/models/signing"
 )
 
 // TestDisagreementIsRefused: a champion that was put there by hand, or a history that was cut or changed, is named, and
@@ -224,7 +226,7 @@ func TestHeadIsSmall(t *testing.T) {
 // settledHead reports a head that does not allow one state alone, after three lines.
 func settledHead(t *testing.T, dir string) {
 	t.Helper()
-	var h head
+	var h signing.Head
 	if err := json.Unmarshal(read(t, filepath.Join(dir, headFile)), &h); err != nil || h.Lines != 3 ||
 		len(h.Champion) != 1 || len(h.History) != 1 {
 		t.Errorf("%+v, %v", h, err)

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
@@ -48,11 +46,7 @@ func (s *Store) statement(ctx context.Context, g *Generation) ([]byte, error) {
 		}
 		sums[path.Join(bedsFolder, g.Beds, bundle.ManifestFile)] = sum
 	}
-	text := []byte("wardcast generation\n")
-	for _, file := range slices.Sorted(maps.Keys(sums)) {
-		text = fmt.Appendf(text, "%s  %s\n", sums[file], file)
-	}
-	return text, nil
+	return signing.Sums(sums), nil
 }
 
 // signatures returns those of a generation, and the file that holds them, nil if there is none.
@@ -84,11 +78,7 @@ func (s *Store) trust(ctx context.Context, g *Generation) (by string, err error)
 		return "", &FileError{File: generationFile(g.Name), Err: fmt.Errorf("the generation is %w", err)}
 	}
 	s.vouched.Store(g.sum, said)
-	for line := range strings.Lines(string(said.([]byte))) {
-		if sum, file, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
-			s.vouched.Store(file, sum)
-		}
-	}
+	signing.EachSum(said.([]byte), func(file, sum string) { s.vouched.Store(file, sum) })
 	return by, nil
 }
 
@@ -150,7 +140,7 @@ func (s *Store) Sign(ctx context.Context, name string) (string, error) {
 		err = s.agree(l)
 	}
 	if err == nil && l.head != nil {
-		if _, err = s.keys.Sign.Add(l.head.statement(), l.head.Signatures); err != nil {
+		if _, err = s.keys.Sign.Add(l.head.Statement(), l.head.Signatures); err != nil {
 			err = &FileError{File: headFile, Err: fmt.Errorf("the history is %w", err)}
 		}
 	}
@@ -169,7 +159,7 @@ func (s *Store) Sign(ctx context.Context, name string) (string, error) {
 		}
 	}
 	if err == nil && name == l.served {
-		_, err = s.writeHead(ctx, l.headData, l.settled())
+		_, err = s.writeHead(ctx, l.headData, signing.NewHead(l.history, l.served))
 	}
 	if err != nil {
 		return name, fmt.Errorf("signing: %w", err)
