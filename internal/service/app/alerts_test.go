@@ -98,6 +98,53 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// TestLabelValues holds the values of labels by which deploy/ and the documents select metrics against docs/metrics.md.
+func TestLabelValues(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..", "..")
+	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := append(documents, filepath.Join(root, "docs", "commands"), filepath.Join(root, "deploy"))
+	external := regexp.MustCompile(`name: (wardcast_\w+)\n +selector:\n +matchLabels: {(\w+): (\w+)}`) // of Kubernetes
+	selector, part := regexp.MustCompile(`(wardcast_\w+){([^}]*)}`), regexp.MustCompile(`(\w+)[=!]~?"([^"]*)"`)
+	suffix := regexp.MustCompile(`_(bucket|sum|count)$`)
+	metrics, seen := page(t), 0
+	check := func(path string, _ os.DirEntry, err error) error {
+		text, _ := os.ReadFile(path) //nolint:gosec // of the repository; a folder has no text
+		plain := strings.ReplaceAll(external.ReplaceAllString(string(text), `$1{$2="$3"}`), `\"`, `"`)
+		for _, m := range selector.FindAllStringSubmatch(plain, -1) {
+			metric, ok := metrics[m[1]]
+			if !ok {
+				metric = metrics[suffix.ReplaceAllString(m[1], "")]
+			}
+			for _, l := range part.FindAllStringSubmatch(m[2], -1) {
+				values := metric.labels[l[1]]
+				if l[1] == "stream" {
+					values = []string{"triage", "questionnaires"}
+				}
+				if values == nil || strings.HasPrefix(l[2], "$") {
+					continue
+				}
+				seen++
+				if !slices.ContainsFunc(values, regexp.MustCompile(`^(?:`+l[2]+`)$`).MatchString) {
+					t.Errorf("%s selects %s, which no metric has: it has %v", path, m[0], values)
+				}
+			}
+		}
+		return err
+	}
+	for _, path := range files {
+		if err := filepath.WalkDir(path, check); err != nil {
+			t.Error(err)
+		}
+	}
+	if seen < 50 {
+		t.Errorf("%d values", seen)
+	}
+}
+
 // TestPromtool has Prometheus itself check the rules and run their tests.
 func TestPromtool(t *testing.T) {
 	t.Parallel()

@@ -115,7 +115,7 @@ func page(t *testing.T) map[string]entry {
 		e := entry{typ: row[2], labels: map[string][]string{}}
 		for _, l := range label.FindAllStringSubmatch(row[3], -1) {
 			e.labels[l[1]] = nil
-			if !strings.HasPrefix(l[2], "the ") { // an open list that names one of its values
+			if !regexp.MustCompile(`^(the|such as) `).MatchString(l[2]) { // open lists that name some of their values
 				for _, v := range value.FindAllStringSubmatch(l[2], -1) {
 					e.labels[l[1]] = append(e.labels[l[1]], v[1])
 				}
