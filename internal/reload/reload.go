@@ -90,7 +90,10 @@ func Authorities(file string) (*x509.CertPool, error) {
 
 const maxSecret = 1 << 20 // bytes of a file of certificates, a password or a token
 
-// Secret reads a file that holds only a password or a token, without the end of the line. An empty file is an error.
+// ErrEmpty is the error of a file of a secret that is empty.
+var ErrEmpty = errors.New("the file is empty")
+
+// Secret reads a file that holds only a password or a token, without the end of the line.
 func Secret(name string) (string, error) {
 	data, err := files.Read(name, maxSecret)
 	if err != nil {
@@ -98,7 +101,7 @@ func Secret(name string) (string, error) {
 	}
 	secret := strings.TrimRight(string(data), "\r\n")
 	if secret == "" {
-		return "", &os.PathError{Op: "read", Path: name, Err: errors.New("the file is empty")}
+		return "", &os.PathError{Op: "read", Path: name, Err: ErrEmpty}
 	}
 	return secret, nil
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/internal/meter"
 	"github.com/wardcast/wardcast/internal/reload"
@@ -76,20 +76,13 @@ func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
 	}
 	l.access.Rate, l.access.Burst = h.Limit()
 	l.access.Proxies, _ = h.Proxies() // the configuration was checked
+	var err error
 	if len(h.Tokens) > 0 {
-		files := lists.Map(h.Tokens, func(t config.Token) string { return t.TokenFile })
-		files = slices.DeleteFunc(files, func(file string) bool { return file == "" })
-		tokens, err := reload.New(func() ([]httpapi.Token, error) { return readTokens(h) }, stale, files...)
-		if err != nil {
+		if l.access.Tokens, err = currentTokens(h, log, stale); err != nil {
 			return nil, err
-		}
-		l.access.Tokens = func() []httpapi.Token {
-			now, _ := tokens.Get() // New has read them
-			return now
 		}
 	}
 	if l.access.TLS {
-		var err error
 		if l.certificate, err = reload.Pair(h.TLS.CertFile, h.TLS.KeyFile, stale); err != nil {
 			return nil, fmt.Errorf("reading http.tls: %w", err)
 		}
@@ -106,15 +99,44 @@ func (l *listening) expiry() float64 {
 	return float64(now.Leaf.NotAfter.Unix())
 }
 
-func readTokens(h *config.HTTP) ([]httpapi.Token, error) {
-	secrets, err := h.Secrets()
-	if err != nil {
+// currentTokens returns a function that returns the tokens as their files are now. A file that is gone or empty revokes
+// its token. One that is half-written, or cannot be read for another reason, keeps its previous contents. Neither has an
+// effect on other tokens.
+func currentTokens(h *config.HTTP, log *slog.Logger, stale func(error)) (func() []httpapi.Token, error) {
+	if _, err := h.Secrets(); err != nil {
 		return nil, err
 	}
-	return lists.Make(len(secrets), func(i int) httpapi.Token {
-		t := &h.Tokens[i]
-		return httpapi.Token{Name: t.Name, Role: httpapi.Role(t.Role), Sum: sha256.Sum256([]byte(secrets[i]))}
-	}), nil
+	all := make([]*reload.Value[httpapi.Token], len(h.Tokens))
+	for i, t := range h.Tokens {
+		var files []string
+		if t.TokenFile != "" {
+			files = []string{t.TokenFile}
+		}
+		load := func() (httpapi.Token, error) {
+			secret, err := h.Secret(i)
+			if err == nil {
+				return httpapi.Token{Name: t.Name, Role: httpapi.Role(t.Role), Sum: sha256.Sum256([]byte(secret))}, nil
+			}
+			if all[i] == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, reload.ErrEmpty) {
+				return httpapi.Token{}, err
+			}
+			log.Warn("a token is revoked: its file is gone or empty", "token", t.Name, "err", err)
+			return httpapi.Token{}, nil
+		}
+		var err error
+		if all[i], err = reload.New(load, stale, files...); err != nil {
+			return nil, err
+		}
+	}
+	return func() (now []httpapi.Token) {
+		for _, v := range all {
+			t, _ := v.Get() // New has read it
+			if t.Name != "" && !slices.ContainsFunc(now, func(o httpapi.Token) bool { return o.Sum == t.Sum }) {
+				now = append(now, t)
+			}
+		}
+		return now
+	}, nil
 }
 
 type web struct {

@@ -140,24 +140,29 @@ func (h *HTTP) Secrets() ([]string, error) {
 	var errs []error
 	owner := map[string]string{}
 	for i, t := range h.Tokens {
-		key, read, from := fmt.Sprintf("http.tokens[%d].token_file", i), secretFile, t.TokenFile
-		if from == "" {
-			key, read, from = fmt.Sprintf("http.tokens[%d].token_env", i), secretEnv, t.TokenEnv
-		}
-		secret, err := read(key, from)
-		other, taken := owner[secret]
-		switch {
-		case err != nil:
-		case len(secret) < minToken:
-			err = fmt.Errorf("%s: the token of %s is shorter than %d characters; make one with `openssl rand -hex 32`",
-				key, t.Name, minToken)
-		case taken:
-			err = fmt.Errorf("%s: %s and %s have the same token", key, t.Name, other)
+		secret, err := h.Secret(i)
+		if other, taken := owner[secret]; err == nil && taken {
+			err = fmt.Errorf("http.tokens[%d]: %s and %s have the same token", i, t.Name, other)
 		}
 		secrets[i], owner[secret] = secret, t.Name
 		errs = append(errs, err)
 	}
 	return secrets, errors.Join(errs...)
+}
+
+// Secret reads the token of Tokens[i].
+func (h *HTTP) Secret(i int) (string, error) {
+	t := h.Tokens[i]
+	key, read, from := fmt.Sprintf("http.tokens[%d].token_file", i), secretFile, t.TokenFile
+	if from == "" {
+		key, read, from = fmt.Sprintf("http.tokens[%d].token_env", i), secretEnv, t.TokenEnv
+	}
+	secret, err := read(key, from)
+	if err == nil && len(secret) < minToken {
+		err = fmt.Errorf("%s: the token of %s is shorter than %d characters; make one with `openssl rand -hex 32`",
+			key, t.Name, minToken)
+	}
+	return secret, err
 }
 
 // Loopback reports whether an address can be reached only from this machine.

@@ -32,7 +32,7 @@ type Token struct {
 
 // Access says who may do what. By default everybody may read, and nobody may change anything.
 type Access struct {
-	// Tokens returns the current tokens, required of every caller; nil for none. Holders and roles do not change.
+	// Tokens returns the current tokens, required of every caller; nil for none. One of them may be gone later.
 	Tokens func() []Token
 	// Local says that only this machine reaches the address. Without tokens every caller is then an operator, and only
 	// requests to a loopback name are answered, so that no other site's page reaches the API under its own name.
@@ -71,6 +71,7 @@ func (c Caller) Is(need Role) bool {
 type visit struct {
 	id     string // of the request
 	caller Caller
+	wrong  bool // it has a token that nobody has
 	need   Role // that the route requires
 	// audited says that the audit log records it, with these facts.
 	audited bool

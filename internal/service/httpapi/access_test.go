@@ -147,10 +147,26 @@ func TestCrossOrigin(t *testing.T) {
 	}
 }
 
-// TestRate: each token has a limit of its own, and health has none.
+// TestRate: each token has a limit of its own, wrong ones that of their address on every route, and health has none.
 func TestRate(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(o *httpapi.Options) { o.Access = httpapi.Access{Tokens: tokens, Rate: 1e-6, Burst: 3} })
+	s := newSite(t, func(o *httpapi.Options) {
+		o.Access = httpapi.Access{Tokens: tokens, Rate: 1e-6, Burst: 3}
+		fine := httpapi.Answering(func(*http.Request) http.Handler { return httpapi.JSON(1) })
+		o.Routes = []httpapi.Route{{Pattern: "GET /anyone", Handler: fine}}
+	})
+	for i, want := range []int{200, 200, 200, 429} {
+		wrong := bearer("wrong-0123456789abcdef")
+		if got := s.ask("GET /anyone", "", wrong); got.status != want {
+			t.Errorf("wrong token %d: %+v", i, got)
+		}
+		if got := s.ask("GET /healthz", "", wrong); got.status != 200 {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := s.ask("GET /anyone", "", nil); got.status != 200 {
+		t.Errorf("without a token: %+v", got)
+	}
 	for i := range 5 {
 		want := 200
 		if i >= 3 {
@@ -189,6 +205,10 @@ func TestRateOfAddresses(t *testing.T) {
 		{"2001:db8::2", 200}, // one host
 		{"2001:db8::3", 429},
 		{"2001:db8:0:1::1", 200},
+		{"192.0.2.7:4711", 200}, // with its port
+		{"192.0.2.7:4712", 200},
+		{"192.0.2.7", 429},
+		{"[2001:db8:7::1]:4711", 200},
 		{"nonsense", 200},
 		{"", 200},
 		{"", 429}, // the proxy's own address

@@ -55,10 +55,15 @@ func (g *gate) address(r *http.Request) string {
 	if err != nil {
 		return ""
 	}
-	client := at.Addr().Unmap()
+	client := at.Addr().Unmap().WithZone("")
 	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(forwarded) {
-		next, err := netip.ParseAddr(strings.TrimSpace(hop))
+		hop = strings.TrimSpace(hop)
+		next, err := netip.ParseAddr(hop)
+		if err != nil { // some gateways add the port
+			at, err = netip.ParseAddrPort(hop)
+			next = at.Addr()
+		}
 		if err != nil || !slices.ContainsFunc(g.Proxies, func(p netip.Prefix) bool { return p.Contains(client) }) {
 			break
 		}

@@ -8,6 +8,7 @@ package httpapi
 
 import (
 	"context"
+	"crypto/sha256"
 	"io"
 	"log/slog"
 	"net/http"
@@ -127,7 +128,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.metrics.wrongTokens.Inc()
 		a.wrong.add(caller.Address)
 	}
-	v := &visit{id: requestID(r), caller: caller, page: a.options.Page}
+	v := &visit{id: requestID(r), caller: caller, wrong: wrong, page: a.options.Page}
 	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
 	answer := &recorder{ResponseWriter: w}
 	a.secure(w.Header())
@@ -188,7 +189,7 @@ func (a *API) guarded(route Route) http.Handler {
 		switch {
 		case !route.Always && a.crowded(r):
 			return crowded()
-		case route.Role != Anyone && !(route.Stream && v.caller.Is(route.Role)) && !a.gate.allow(v.caller):
+		case (route.Role != Anyone || v.wrong && !route.Always) && !(route.Stream && v.caller.Is(route.Role)) && !a.gate.allow(v.caller):
 			return tooMany()
 		case !v.caller.Is(route.Role):
 			return a.gate.refusal(v.caller, route.Role)
@@ -332,7 +333,7 @@ const (
 // seen is what the audit log has lately: when a caller read an address.
 type seen struct {
 	mu sync.Mutex
-	at map[string]time.Time
+	at map[[sha256.Size]byte]time.Time
 }
 
 // again reports whether an open page asked once more for what the audit log has had of the same caller within an hour.
@@ -341,14 +342,15 @@ func (a *API) again(r *http.Request, status int) bool {
 	if v.need == Operator || status != http.StatusOK {
 		return false
 	}
-	key, now := v.caller.Name+" "+string(v.caller.Role)+" "+r.Pattern+"?"+r.URL.RawQuery, time.Now()
+	key, now := sha256.Sum256([]byte(v.caller.Name+" "+string(v.caller.Role)+" "+r.Pattern+"?"+r.URL.RawQuery+" "+
+		r.PostForm.Encode())), time.Now() // the words of a search are not kept
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.Header.Get(againHeader) != "" && now.Sub(s.at[key]) < seenFor {
 		return true
 	}
 	if s.at == nil || len(s.at) == mostSeen {
-		s.at = map[string]time.Time{}
+		s.at = map[[sha256.Size]byte]time.Time{}
 	}
 	s.at[key] = now
 	return false

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/wardcast/wardcast/internal/service/httpapi"
@@ -38,5 +39,25 @@ func TestTrail(t *testing.T) {
 		if all[i].Time.Before(all[i+1].Time) {
 			t.Fatalf("event %d is older than the next", i)
 		}
+	}
+}
+
+// TestAgainOfSearches: what an open page searches by itself has a line of its own for other words.
+func TestAgainOfSearches(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(o *httpapi.Options) {
+		o.Access.Tokens = tokens
+		o.Routes = []httpapi.Route{{
+			Pattern: "POST /find", Role: httpapi.Viewer, Predictions: true,
+			Handler: httpapi.Answering(func(r *http.Request) http.Handler { return httpapi.JSON(r.ParseForm() == nil) }),
+		}}
+	})
+	open := with(bearer(viewerToken), "Wardcast-Again", "1")
+	open["Content-Type"] = "application/x-www-form-urlencoded"
+	for _, words := range []string{"q=hip", "q=hip", "q=" + secret, "q=hip", "q=" + secret} {
+		s.ask("POST /find", words, open)
+	}
+	if n := strings.Count(s.log.String(), `"route":"/find"`); n != 2 {
+		t.Errorf("the audit log has %d lines of two searches, want 2", n)
 	}
 }
