@@ -222,6 +222,7 @@ type dlqReplayCmd struct {
 func (*dlqReplayCmd) Help() string {
 	return "Writes a copy of the message, without the headers of the dead letter, to the topic that it came from. " +
 		"A dead letter without a value is left out: its message was too large, or empty. " +
+		"So is one whose key a record without a value has erased since in that topic. " +
 		"The dead letter is kept: a second replay sends it again, and its prediction has the same id as the first. " +
 		"A message that fails again becomes another dead letter, with one more attempt."
 }
@@ -264,6 +265,7 @@ func (c *dlqReplayCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox)
 		DryRun bool `json:"dry_run"`
 	}{sent, c.DryRun}
 	return c.Print(d, report, &cli.Grid{Title: fmt.Sprintf(
-		"%s to %s: %d. Left out: %d that failed %d times or more, %d from other topics, %d without a value.\n",
-		verb, box.source, sent.Sent, sent.Exhausted, c.MaxAttempts, sent.Elsewhere, sent.Lost)})
+		"%s to %s: %d. Left out: %d that failed %d times or more, %d from other topics, %d without a value, "+
+			"%d that were erased since.\n",
+		verb, box.source, sent.Sent, sent.Exhausted, c.MaxAttempts, sent.Elsewhere, sent.Lost, sent.Erased)})
 }

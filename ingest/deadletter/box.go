@@ -88,6 +88,7 @@ type Sent struct {
 	Elsewhere int `json:"elsewhere"` // came from another KafkaTopic
 	Exhausted int `json:"exhausted"` // reached MaxAttempts
 	Lost      int `json:"lost"`      // lack the message's value
+	Erased    int `json:"erased"`    // a record without a value has erased their key since
 	Foreign   int `json:"foreign"`   // records that are not dead letters
 }
 
@@ -100,7 +101,7 @@ const (
 // Send sends the matching dead letters back to where they came from, except those that are written while it runs. After
 // an error, Sent counts what was acknowledged; sending again repeats that.
 func (b *Box) Send(ctx context.Context, s Sending) (Sent, error) {
-	run := sending{Sending: s, producer: ingest.NewProducer(b.Client, b.Logger), pace: rate.NewLimiter(rate.Inf,
+	run := sending{Box: b, Sending: s, producer: ingest.NewProducer(b.Client, b.Logger), pace: rate.NewLimiter(rate.Inf,
 		maxBatch)}
 	if s.Rate > 0 {
 		run.pace = rate.NewLimiter(rate.Limit(s.Rate), max(1, min(maxBatch, int(s.Rate))))
@@ -123,12 +124,32 @@ func (b *Box) Send(ctx context.Context, s Sending) (Sent, error) {
 
 // sending is one run of Send.
 type sending struct {
+	*Box
 	Sending
 	Sent
 	producer *ingest.Producer
 	pace     *rate.Limiter
 	batch    []*ingest.Output
 	bytes    int
+	erasures map[string]Place // in To, the last one of each key; nil until they are read
+}
+
+// erased reports whether a record without a value erased the key of a letter after its message was written, or in
+// another partition, whose order says nothing.
+func (s *sending) erased(ctx context.Context, l *Letter, r *ingest.Record) (bool, error) {
+	if s.erasures == nil {
+		s.erasures = map[string]Place{}
+		if _, err := s.Client.Replay(ctx, ingest.Replay{Topic: s.To, Logger: s.Logger}, func(r *ingest.Record) error {
+			if len(r.Value) == 0 && len(r.Key) > 0 {
+				s.erasures[string(r.Key)] = Place{r.Partition, r.Offset}
+			}
+			return nil
+		}); err != nil {
+			return false, fmt.Errorf("looking for what was erased: %w", err)
+		}
+	}
+	at, is := s.erasures[string(r.Key)]
+	return is && (at.Partition != l.Source.Partition || at.Offset > l.Source.Offset), nil
 }
 
 func (s *sending) take(ctx context.Context, l *Letter, r *ingest.Record) error {
@@ -141,6 +162,13 @@ func (s *sending) take(ctx context.Context, l *Letter, r *ingest.Record) error {
 		return nil
 	case l.Attempts >= s.MaxAttempts:
 		s.Exhausted++
+		return nil
+	}
+	switch erased, err := s.erased(ctx, l, r); {
+	case err != nil:
+		return err
+	case erased:
+		s.Erased++
 		return nil
 	case s.DryRun:
 		s.Sent.Sent++

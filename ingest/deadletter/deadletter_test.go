@@ -233,6 +233,26 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
+// TestErased: what was erased after it died is not sent back, and what was sent again after the erasure is.
+func TestErased(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.send(in, record("a", "{}"), record("b", "{}"), record("c", "{}"))
+	s.letters(3, deadletter.Filter{})
+	s.send(in, &kgo.Record{Key: []byte("a")}, &kgo.Record{Key: []byte("b")})
+	s.send(in, record("b", "{}"))
+	s.letters(4, deadletter.Filter{}) // an erasure is none
+	for _, dry := range []bool{true, false} {
+		sent, err := s.box.Send(t.Context(), deadletter.Sending{To: in, MaxAttempts: 3, DryRun: dry})
+		if want := (deadletter.Sent{Sent: 2, Erased: 2}); err != nil || sent != want {
+			t.Errorf("%+v, %v, want %+v", sent, err, want)
+		}
+	}
+	if n := s.count(in, func(r *kgo.Record) bool { return string(r.Key) == "a" && len(r.Value) > 0 }); n != 1 {
+		t.Errorf("%d notes of an erased visit, want the first", n)
+	}
+}
+
 // TestFilter: bounds of time are that of dying, Since included and Until not.
 func TestFilter(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"encoding/pem"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/models"
@@ -165,16 +167,22 @@ func (d *doctor) store(ctx context.Context) {
 	})
 }
 
-// soon is how long before it expires a certificate is a warning.
-const soon = 30 * 24 * time.Hour
+const (
+	soon             = 30 * 24 * time.Hour // before it expires a certificate is a warning
+	mostCertificates = 1 << 20             // bytes of a file of certificates
+)
 
 func (d *doctor) certificates() {
 	for _, path := range d.Certificates() {
 		d.check("certificate "+path, "valid for longer than 30 days", func(bad found) {
 			const remedy = "renew it: the file is read again, without a restart"
-			data, err := os.ReadFile(path)
+			data, err := files.Read(path, mostCertificates)
 			if err != nil {
 				bad(Fail, "let the service read it", "%v", err)
+				return
+			}
+			if !bytes.Contains(data, []byte("-----BEGIN CERTIFICATE-----")) {
+				bad(Fail, remedy, "it holds no certificate")
 			}
 			for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 				if block.Type != "CERTIFICATE" {

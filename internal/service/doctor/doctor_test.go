@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
@@ -156,6 +157,9 @@ func TestRun(t *testing.T) {
 		"expired": {func(t *testing.T, c *config.Config, _ *ingest.Client) {
 			c.Bridge.FHIR.CA = certificate(t, now.Add(-time.Hour))
 		}, "certificate", doctor.Fail, "expired"},
+		"no certificate": {func(t *testing.T, c *config.Config, _ *ingest.Client) {
+			c.Bridge.FHIR.CA = file(t, []byte("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n"), 0o600)
+		}, "certificate", doctor.Fail, "no certificate"},
 		"expires": {func(t *testing.T, c *config.Config, _ *ingest.Client) {
 			c.Bridge.FHIR.CA = certificate(t, now.AddDate(0, 0, 7))
 		}, "certificate", doctor.Warn, "expires"},
@@ -245,5 +249,51 @@ func TestStore(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestReplayIsNotAllowed: what is not allowed of dead letters is a warning, and no word says that all is.
+func TestReplayIsNotAllowed(t *testing.T) {
+	t.Parallel()
+	const login, password = "PLAIN", "0123456789"
+	acl := func(kind kmsg.ACLResourceType, name string, operation kmsg.ACLOperation) kfake.ACL {
+		return kfake.ACL{
+			Resource: kind, Name: name, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: operation, Allow: true,
+		}
+	}
+	c := config.Default()
+	c.Models.Store = t.TempDir()
+	names := c.KafkaTopics()
+	acls := []kfake.ACL{acl(kmsg.ACLResourceTypeGroup, c.Kafka.Group, kmsg.ACLOperationRead)}
+	for _, name := range names {
+		if name != c.Kafka.Topics.DeadLetters {
+			acls = append(acls, acl(kmsg.ACLResourceTypeTopic, name, kmsg.ACLOperationRead))
+		}
+		if name != c.Kafka.Topics.Notes {
+			acls = append(acls, acl(kmsg.ACLResourceTypeTopic, name, kmsg.ACLOperationWrite))
+		}
+	}
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.EnableACLs(),
+		kfake.Superuser(login, "admin", password), kfake.User(login, "wardcast", password, acls...),
+		kfake.SeedTopics(1, names...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	c.Kafka.Brokers = fake.ListenAddrs()
+	c.Kafka.SASL = config.SASL{
+		Mechanism: "plain", Username: "wardcast", PasswordFile: file(t, []byte(password), 0o600),
+	}
+	var said []string
+	for _, got := range doctor.Run(t.Context(), &c, time.Now()) {
+		if got.Name == "authorization" {
+			said = append(said, string(got.Status)+": "+got.Detail)
+		}
+	}
+	want := []string{
+		"warn: the user may not write topic triage.notes", "warn: the user may not read topic triage.notes.dlq",
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("%q, want %q", said, want)
 	}
 }

@@ -19,16 +19,17 @@ type topic struct {
 	keep      time.Duration // how long records must be kept, 0 for any time
 	read      bool
 	write     bool
+	replays   bool // dead letters are read from it, or sent back to it: without that the rest of serve works
 }
 
 func (d *doctor) topics() (all []topic) {
 	if t := &d.Kafka.Topics; d.Models.Store != "" {
 		window := time.Duration(d.Retrain.WindowDays) * 24 * time.Hour
 		all = append(all,
-			topic{name: t.Notes, read: true, feeds: t.DeadLetters, keep: window},
+			topic{name: t.Notes, read: true, feeds: t.DeadLetters, keep: window, replays: true},
 			topic{name: t.Outcomes, read: true, keep: window},
 			topic{name: t.Predictions, read: true, write: true},
-			topic{name: t.DeadLetters, write: true},
+			topic{name: t.DeadLetters, write: true, replays: true},
 			topic{name: t.Models, compacted: true, read: true, write: true},
 			topic{name: t.BedDemand, compacted: true, read: true, write: true})
 		if d.Shadow.Generation != "" {
@@ -37,9 +38,9 @@ func (d *doctor) topics() (all []topic) {
 	}
 	if t := &d.Questionnaires.Topics; len(d.Questionnaires.Models) > 0 {
 		all = append(all,
-			topic{name: t.Responses, read: true, feeds: t.DeadLetters},
+			topic{name: t.Responses, read: true, feeds: t.DeadLetters, replays: true},
 			topic{name: t.Scores, write: true},
-			topic{name: t.DeadLetters, write: true})
+			topic{name: t.DeadLetters, write: true, replays: true})
 	}
 	return all
 }
@@ -163,23 +164,34 @@ func (d *doctor) copies(names []string, states map[string]*ingest.TopicState) {
 	})
 }
 
+// level is how bad it is that something is not allowed.
+func level(needed bool) Status {
+	if needed {
+		return Fail
+	}
+	return Warn
+}
+
 func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all []topic,
 	states map[string]*ingest.TopicState,
 ) {
 	d.check("authorization", "the user may do all that serve does", func(bad found) {
-		need := func(allowed ingest.Operations, code int, operation, kind, name string) {
+		need := func(status Status, allowed ingest.Operations, code int, operation, kind, name string) {
 			if !allowed.Has(code) {
-				bad(Fail, fmt.Sprintf("kafka-acls.sh --add --operation %s --%s %s --allow-principal …",
+				bad(status, fmt.Sprintf("kafka-acls.sh --add --operation %s --%s %s --allow-principal …",
 					operation, kind, name), "the user may not %s %s %s", strings.ToLower(operation), kind, name)
 			}
 		}
 		for _, t := range all {
 			s := states[t.name]
-			if s != nil && t.read {
-				need(s.Allowed, ingest.Read, "Read", "topic", t.name)
+			if s == nil {
+				continue
 			}
-			if s != nil && t.write {
-				need(s.Allowed, ingest.Write, "Write", "topic", t.name)
+			if t.read || t.replays {
+				need(level(t.read), s.Allowed, ingest.Read, "Read", "topic", t.name)
+			}
+			if t.write || t.replays {
+				need(level(t.write), s.Allowed, ingest.Write, "Write", "topic", t.name)
 			}
 		}
 		var groups []string
@@ -195,7 +207,7 @@ func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all [
 				bad(Warn, "run it again once the brokers have been up for a minute; then look at their log", "%v", err)
 				continue
 			}
-			need(allowed, ingest.Read, "Read", "group", group)
+			need(Fail, allowed, ingest.Read, "Read", "group", group)
 		}
 	})
 }
