@@ -206,3 +206,16 @@ func TestModelSHA256(t *testing.T) {
 		t.Errorf("an empty folder: %v, want an error that names %s", err, model.SumsFile)
 	}
 }
+
+// TestFormulas: a table holds no text that a spreadsheet computes, and scores keep the ids of the answers.
+func TestFormulas(t *testing.T) {
+	t.Parallel()
+	got := model.CSV([][]string{{"item", "=f"}, {"=HYPERLINK(1)", "-0.25"}})
+	if want := "item,'=f\n'=HYPERLINK(1),-0.25\n"; string(got) != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	scores := model.Scores{IDs: []string{"@a"}, Values: mat.NewDense(1, 1, []float64{-.5})}
+	if got, want := string(scores.CSV()), "id,factor1\n@a,-0.5\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -30,13 +31,14 @@ type Scores struct {
 	NormNames []string
 }
 
-// CSV returns the scores as a table, in full precision.
+// CSV returns the scores as a table, in full precision. Ids stay as they are: programs compare them with those of the
+// answers.
 func (s *Scores) CSV() []byte {
 	rows := [][]string{s.Header()}
 	for i, id := range s.IDs {
 		rows = append(rows, Cells([]string{id}, s.Row(i)...))
 	}
-	return CSV(rows)
+	return plainCSV(rows)
 }
 
 // Header names the columns: id, factor1 …; with standard errors answered, se_factor1 …; then those of the sums and of
@@ -170,8 +172,12 @@ func Cells(words []string, numbers ...float64) []string {
 	return row
 }
 
-// CSV writes rows.
+// CSV writes rows. An apostrophe before text that looks like a formula keeps spreadsheets from computing it.
 func CSV(rows [][]string) []byte {
+	return plainCSV(lists.Map(rows, func(row []string) []string { return lists.Map(row, wording.Cell) }))
+}
+
+func plainCSV(rows [][]string) []byte {
 	var b bytes.Buffer
 	_ = csv.NewWriter(&b).WriteAll(rows) // a buffer returns no errors
 	return b.Bytes()

@@ -23,6 +23,7 @@ type details struct {
 	texts  bool               // the text of notes may be shown
 	visits map[string]*detail // by the key of the pool
 	people map[string]string  // the key of each visit's patient, where it is known
+	order  []string           // the visits of people in the order in which they came; some may be gone
 	held   int                // bytes of predictions and texts
 	most   int                // of these
 }
@@ -126,6 +127,20 @@ func (ds *details) noted(visit string, o beds.Order, n *msg.Note) {
 	}
 }
 
+// isOf records whose visit it is. If there are too many, the oldest tenth is forgotten.
+func (ds *details) isOf(visit, patient string) {
+	if ds.people[visit] == "" {
+		if n := len(ds.order) / 10; len(ds.order) >= beds.MostVisits {
+			for _, old := range ds.order[:n] {
+				delete(ds.people, old)
+			}
+			ds.order = slices.Delete(ds.order, 0, n)
+		}
+		ds.order = append(ds.order, visit)
+	}
+	ds.people[visit] = patient
+}
+
 // person returns the key of a visit's patient, that of the visit if the patient is not known.
 func (ds *details) person(visit string) string { return cmp.Or(ds.people[visit], visit) }
 
@@ -151,6 +166,7 @@ func (ds *details) forget(before time.Time) {
 // predictions: until all of these are read, each of them is of a visit that may still be known.
 func (ds *details) forgetPeople(pool *beds.Pool) {
 	maps.DeleteFunc(ds.people, func(visit, _ string) bool { return ds.visits[visit] == nil && !pool.Has(visit) })
+	ds.order = slices.DeleteFunc(ds.order, func(visit string) bool { return ds.people[visit] == "" })
 }
 
 // oldest returns the visits by what became known last of each.

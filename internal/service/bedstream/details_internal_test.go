@@ -67,6 +67,11 @@ func TestDetailsOfManyVisits(t *testing.T) {
 	const visits = beds.MostVisits + 10
 	for i := range visits {
 		ds.noted(strconv.Itoa(i), beds.Order{Seen: time.Unix(int64(i), 0)}, &msg.Note{Site: "A"})
+		ds.isOf(strconv.Itoa(i), "p")
+	}
+	if n := len(ds.people); n > beds.MostVisits || n < beds.MostVisits*9/10 || ds.person("0") != "0" ||
+		ds.person(strconv.Itoa(visits-1)) != "p" {
+		t.Errorf("whose %d visits are is known; of the oldest or not of the newest among them", n)
 	}
 	if n := len(ds.visits); n > beds.MostVisits || n < beds.MostVisits*9/10 || ds.visits["0"] != nil ||
 		ds.visits[strconv.Itoa(visits-1)] == nil {

@@ -57,8 +57,8 @@ func (d *Demand) note(r *ingest.Record, n *msg.Note) (why string) {
 		return ""
 	}
 	key := visit(n.VisitID)
-	if people := d.details.people; n.PatientID != "" && len(people) < beds.MostVisits {
-		people[key] = visit(n.PatientID)
+	if n.PatientID != "" {
+		d.details.isOf(key, visit(n.PatientID))
 	}
 	if d.Now().Sub(r.Time) < detailed {
 		d.details.noted(key, order(r), n)
