@@ -24,6 +24,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
+	"github.com/wardcast/wardcast/models/topicindex"
 )
 
 // planting are invented names, each with where it was planted, and where each was found.
@@ -32,6 +33,8 @@ type planting struct {
 	planted map[string]string
 	found   map[string]string // by where it was planted
 	looks   int
+
+	searched, header string // names in searches, and in headers of requests
 }
 
 // name returns a new name, which is read as a word.
@@ -96,13 +99,23 @@ func (p *planting) files(dir string) {
 
 var linked = regexp.MustCompile(`(?:href|action|src|hx-get|hx-post|sse-connect)="([^"]+)"`)
 
-// page gets an address and looks at headers, body and links. own are fields that it shows of single visits.
-func (p *planting) page(base, path string, own ...string) {
+// page gets an address, or posts words to it, looks at headers, body and links, and returns these. own are fields that
+// it shows of single visits.
+func (p *planting) page(base, path string, own ...string) (links []string) {
 	p.Helper()
-	req, err := http.NewRequestWithContext(p.Context(), http.MethodGet, base+path, nil)
+	method, words := http.MethodGet, ""
+	if where, posted := strings.CutPrefix(path, "POST "); posted {
+		method, path, words = http.MethodPost, where, url.Values{"q": {p.searched}}.Encode()
+	}
+	req, err := http.NewRequestWithContext(p.Context(), method, base+path, strings.NewReader(words))
 	if err != nil {
 		p.Fatal(err)
 	}
+	for _, name := range []string{"User-Agent", "Referer", "Cookie", "X-Request-Id", "X-Forwarded-For", "Traceparent"} {
+		req.Header.Set(name, p.header)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Authorization", "Bearer "+opsToken)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		p.Fatal(err)
@@ -120,8 +133,13 @@ func (p *planting) page(base, path string, own ...string) {
 			address = link[1]
 		}
 		p.look("link on "+path, address)
+		links = append(links, html.UnescapeString(link[1]))
 	}
+	return links
 }
+
+// opsToken is that of an operator, whose reading the audit log has.
+const opsToken = "0123456789abcdef0123456789abcdef"
 
 // TestMarkers plants names in every field of every input, runs what reads them, and finds none outside the notes' own
 // topic and the fields of their own visits: not in the store, indexes, logs, errors, metrics, links, pages of totals,
@@ -211,6 +229,7 @@ func TestMarkers(t *testing.T) {
 		with("text", strings.Repeat("x ", 40000)+p.name("text too large")),
 	}
 	label := p.name("label of 1 row")
+	p.searched, p.header = p.name("searched words"), p.name("header of requests")
 	if len(p.planted) < 40 {
 		t.Fatalf("%d names", len(p.planted))
 	}
@@ -242,7 +261,11 @@ func TestMarkers(t *testing.T) {
 	p.run(strings.Join(bad, "\n"), "predict", "--model-dir", store)
 	message := strings.NewReplacer("Zzname", p.name("name of HL7"), "Zzmrn1", p.name("patient of HL7"),
 		"Zzvisit1", p.name("visit of HL7")).Replace(triageMessage)
-	p.run("", "bridge", "check", "--message", file("adt.hl7", message))
+	adt, past := file("adt.hl7", message), filepath.Join(dir, "past")
+	p.run("", "bridge", "check", "--message", adt)
+	p.run("", "bulk", "--folder", filepath.Dir(adt), "--out", past, "--config", file("bridge.yaml",
+		"kafka: {brokers: [127.0.0.1:9]}\nbridge: {site: A, key_file: "+file("key", strings.Repeat("0f", 32))+"}\n"))
+	p.files(past)
 
 	broker, address := ingesttest.FreeAddress(t), ingesttest.FreeAddress(t)
 	spans := make(chan string, 1000)
@@ -251,8 +274,10 @@ func TestMarkers(t *testing.T) {
 		spans <- string(body)
 	}))
 	t.Cleanup(collector.Close)
-	config := file("wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %q}\nhttp: {listen: %q}\n"+
-		"traces: {endpoint: %q, ratio: 1}\n", broker, store, address, collector.URL))
+	config := file("wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %q}\n"+
+		"traces: {endpoint: %q, ratio: 1}\n"+
+		"http: {listen: %q, tokens: [{name: ops, role: operator, token_file: %q}], rate_limit: {per_second: 0}}\n",
+		broker, store, collector.URL, address, file("token", opsToken)))
 	serve := func(more ...string) *running {
 		return launch(t, append([]string{
 			"serve", "--config", config, "--embedded-broker", filepath.Join(dir, "broker"), "--create-topics",
@@ -298,12 +323,21 @@ func TestMarkers(t *testing.T) {
 	base := "http://" + address
 	own := []string{"visit_id", "complaint", "site", "sex"} // of the visits themselves, one a row
 	for range 2 {
-		for _, path := range []string{"/waiting", "/live", "/v1/waiting", "/waiting?sort=waited&limit=500"} {
-			p.page(base, path, own...)
+		for _, path := range []string{
+			"/waiting", "/live", "/v1/waiting", "/waiting?sort=waited&limit=500", "/v1/waiting.csv", "POST /waiting",
+			"POST /v1/waiting.csv", "/v1/waiting?q=" + p.searched,
+		} {
+			p.page(base, path, append(own, "searched")...)
+		}
+		for _, path := range p.page(base, "/models") {
+			if strings.HasPrefix(path, "/models/") || strings.HasPrefix(path, "/v1/") {
+				p.page(base, path)
+			}
 		}
 		for _, path := range []string{
 			"/beds", "/try", "/topics", "/topics?q=hip", "/models", "/questionnaires", "/health", "/metrics", "/audit",
 			"/v1/models", "/v1/bed-demand", "/v1/bed-demand/history", "/v1/topics/search?q=hip", "/healthz", "/readyz",
+			"/v1/history", "/v1/generations", "/v1/beds.csv",
 			"/v1/models/" + label + "/topics",
 		} {
 			p.page(base, strings.Replace(path, label, "no-such-model", 1))
@@ -318,6 +352,9 @@ func TestMarkers(t *testing.T) {
 			p.run("", append(args, "--config", config)...)
 		}
 		s.stop()
+		if log := s.String(); !strings.Contains(log, `"msg":"audit"`) || !strings.Contains(log, "/v1/waiting.csv") {
+			t.Error("the log of serve has no line of who read what")
+		}
 		p.look("log of serve", s.String())
 		s = serve("--show-notes")
 		own = append(own, "text", "unknown", "field") // what the operator asked for
@@ -336,6 +373,7 @@ func TestMarkers(t *testing.T) {
 		p.run("", append(args, "--model-dir", store)...)
 	}
 	p.files(store)
+	p.files(topicindex.CacheFolder(store))
 	for planted, where := range p.found {
 		t.Errorf("%s: found in %s", planted, where)
 	}
