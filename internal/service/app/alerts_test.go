@@ -106,7 +106,7 @@ func TestLabelValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := append(documents, filepath.Join(root, "docs", "commands"), filepath.Join(root, "deploy"))
+	files := slices.Concat(documents, []string{filepath.Join(root, "docs", "commands"), filepath.Join(root, "deploy")})
 	external := regexp.MustCompile(`name: (wardcast_\w+)\n +selector:\n +matchLabels: {(\w+): (\w+)}`) // of Kubernetes
 	selector, part := regexp.MustCompile(`(wardcast_\w+){([^}]*)}`), regexp.MustCompile(`(\w+)[=!]~?"([^"]*)"`)
 	suffix := regexp.MustCompile(`_(bucket|sum|count)$`)
