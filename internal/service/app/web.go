@@ -100,8 +100,8 @@ func (l *listening) expiry() float64 {
 }
 
 // currentTokens returns a function that returns the tokens as their files are now. A file that is gone or empty revokes
-// its token. One that is half-written, or cannot be read for another reason, keeps its previous contents. Neither has an
-// effect on other tokens.
+// its token. One that is half-written, or cannot be read for another reason, keeps its previous contents. Neither
+// has an effect on other tokens.
 func currentTokens(h *config.HTTP, log *slog.Logger, stale func(error)) (func() []httpapi.Token, error) {
 	if _, err := h.Secrets(); err != nil {
 		return nil, err

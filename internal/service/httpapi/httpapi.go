@@ -189,7 +189,8 @@ func (a *API) guarded(route Route) http.Handler {
 		switch {
 		case !route.Always && a.crowded(r):
 			return crowded()
-		case (route.Role != Anyone || v.wrong && !route.Always) && !(route.Stream && v.caller.Is(route.Role)) && !a.gate.allow(v.caller):
+		case (route.Role != Anyone || v.wrong && !route.Always) && !(route.Stream && v.caller.Is(route.Role)) &&
+			!a.gate.allow(v.caller):
 			return tooMany()
 		case !v.caller.Is(route.Role):
 			return a.gate.refusal(v.caller, route.Role)

@@ -49,7 +49,9 @@ func TestAgainOfSearches(t *testing.T) {
 		o.Access.Tokens = tokens
 		o.Routes = []httpapi.Route{{
 			Pattern: "POST /find", Role: httpapi.Viewer, Predictions: true,
-			Handler: httpapi.Answering(func(r *http.Request) http.Handler { return httpapi.JSON(r.ParseForm() == nil) }),
+			Handler: httpapi.Answering(func(r *http.Request) http.Handler {
+				return httpapi.JSON(r.ParseForm() == nil)
+			}),
 		}}
 	})
 	open := with(bearer(viewerToken), "Wardcast-Again", "1")
