@@ -9,14 +9,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/wardcast/wardcast/internal/cli/clitest"
+	"github.com/wardcast/wardcast/internal/table/tabletest"
 )
 
 // Commands that read a file, the file of the served version that it becomes if there is one, and how files begin.
@@ -63,7 +66,7 @@ func bombs() []bomb {
 		with(predicts, "keys.jsonl", "the same key a million times", once("{"), many(`"text":"fell",`, mebi),
 			once(`"age":1}`)),
 		with(predicts, "names.jsonl.gz", "a million rows with a field of their own",
-			numbered("{\"text\":\"fell\",\"n%d\":1}\n", mebi)),
+			numbered("{\"text\":\"fell\",\"n#\":1}\n", mebi)),
 		with(predicts, "deep.jsonl", "15 million nested lists", once(`{"text":"fell","more":`), many("[", 15*mebi)),
 		with(predicts, "digits.jsonl", "an age of 15 million digits", once(`{"text":"fell","age":1`),
 			many("0", 15*mebi), once("}\n")),
@@ -73,10 +76,10 @@ func bombs() []bomb {
 		with(predicts,
 			"array.json", "a list of 2 million notes", once("["), many(`{"text":"x"},`, 2*mebi), once("{}]")),
 		with(predicts,
-			"complaints.csv", "300,000 complaints", once("complaint,text\n"), numbered("c%d,fell\n", 300_000)),
-		with(trains, "labels.csv", "300,000 labels", once("text,label\n"), numbered("fell,l%d\n", 300_000)),
+			"complaints.csv", "300,000 complaints", once("complaint,text\n"), numbered("c#,fell\n", 300_000)),
+		with(trains, "labels.csv", "300,000 labels", once("text,label\n"), numbered("fell,l#\n", 300_000)),
 		with(trains+" --classes auto --method smf-w", "classes.csv", "a million classes", once("text,label\n"),
-			numbered("fell,l%d\n", mebi)),
+			numbered("fell,l#\n", mebi)),
 		with(trains, "train.csv.gz", "5 million rows of two notes", once("text,label\n"), many("x,1\ny,0\n", 5*mebi/2)),
 
 		with(factorizes, "rows.mtx", "2 billion rows, one entry", once(mtxHead+"2000000000 1 1\n1 1 1\n")),
@@ -99,24 +102,24 @@ func bombs() []bomb {
 		with(fits+"grm", "graded.csv", "the same", once("q1,q2,q3\n"), answers, once("2000000000,1,2\n")),
 		with(fits+"fa --correlation polychoric", "polychoric.csv", "the same", once("q1,q2,q3\n"), answers,
 			once("2000000000,1,2\n")),
-		with(counts, "items.csv", "99,999 items", once("q"), numbered(",q%d", 99_998), once("\n"),
+		with(counts, "items.csv", "99,999 items", once("q"), numbered(",q#", 99_998), once("\n"),
 			many("1"+strings.Repeat(",2", 99_998)+"\n", 10)),
 		with(counts, "people.csv.gz", "5 million participants", once("q1,q2,q3\n"), many("1,2,3\n3,2,2\n", 5*mebi/2)),
-		with(counts, "sparse.jsonl", "90,000 items, one for each participant", numbered("{\"q%d\":1}\n", 90_000)),
+		with(counts, "sparse.jsonl", "90,000 items, one for each participant", numbered("{\"q#\":1}\n", 90_000)),
 		with(counts, "qualtrics.csv", "Qualtrics: a question of 15 MiB",
 			once("StartDate,Status,q1,q2\nStart Date,Response Type,\""), many("text ", 3*mebi),
 			once("\",b\n"+qualtrics)),
 		with(counts, "limesurvey.csv", "LimeSurvey: 99,000 questions", once("id,submitdate"),
-			numbered(",\"q[SQ%03d]\"", 99_000), once("\n1,2"), many(",1", 99_000), once("\n")),
+			numbered(",\"q[SQ#]\"", 99_000), once("\n1,2"), many(",1", 99_000), once("\n")),
 		with(describes, "redcap.csv", "REDCap: a field of 900,000 choices", once(redcap+"radio,x,\""),
-			numbered("%[1]d, c%[1]d | ", 900_000), once("1000000, d\"\n")),
+			numbered("#, c# | ", 900_000), once("1000000, d\"\n")),
 		with(describes, "checkbox.csv", "REDCap: a checkbox of 900,000 choices", once(redcap+"checkbox,x,\""),
-			numbered("%[1]d, c%[1]d | ", 900_000), once("1000000, d\"\n")),
-		with(describes, "codebook.csv.gz", "2 million items", once("item,text\n"), numbered("q%d,x\n", 2*mebi)),
-		with(describes, "keys.json", "40,000 keys of psych", once("{"), numbered("\"s%d\":[\"anxiety_1\"],", 40_000),
+			numbered("#, c# | ", 900_000), once("1000000, d\"\n")),
+		with(describes, "codebook.csv.gz", "2 million items", once("item,text\n"), numbered("q#,x\n", 2*mebi)),
+		with(describes, "keys.json", "40,000 keys of psych", once("{"), numbered("\"s#\":[\"anxiety_1\"],", 40_000),
 			once("\"x\":[\"a\"]}")),
 		with(describes, "deep.json", "keys of psych: a million nested lists", once("{\"a\":"), many("[", 1_000_000)),
-		with(confirms, "model.txt", "a factor of 100,000 items", once("f =~ anxiety_1"), numbered(" + q%d", 100_000),
+		with(confirms, "model.txt", "a factor of 100,000 items", once("f =~ anxiety_1"), numbered(" + q#", 100_000),
 			once("\n")),
 		with(confirms, "covariances.txt", "100,000 covariances", once("f =~ anxiety_1 + anxiety_2 + anxiety_3\n"),
 			many("a ~~ b\n", 100_000)),
@@ -130,30 +133,30 @@ func bombs() []bomb {
 		with(configures, "laughs.yaml", "a billion laughs", once("a: &a [x,x,x,x,x,x,x,x,x,x]\n"), laughs()),
 		with(configures, "deep.yaml", "a million nested lists", once("kafka: "), many("[", 1_000_000)),
 		with(configures, "braces.yaml", "250,000 nested maps", once("kafka: "), many("{a: ", 250_000)),
-		with(configures, "wards.yaml", "20,000 wards", once("beds:\n  available:\n"), numbered("    w%d: 1\n", 20_000)),
-		with(configures, "merges.yaml", "10,000 merges of 1,000 keys", once("a: &a {"), numbered("k%d: 1, ", 1000),
+		with(configures, "wards.yaml", "20,000 wards", once("beds:\n  available:\n"), numbered("    w#: 1\n", 20_000)),
+		with(configures, "merges.yaml", "10,000 merges of 1,000 keys", once("a: &a {"), numbered("k#: 1, ", 1000),
 			once("z: 1}\nb:\n"), many("  - <<: *a\n", 10_000)),
 		with(conceives, "surfaces.tsv", "a concept of 1.5 million surfaces", once(surfaces+"c\tx"),
-			numbered("|s%d", 1_500_000), once("\tfinding\t\n")),
+			numbered("|s#", 1_500_000), once("\tfinding\t\n")),
 		with(conceives,
-			"concepts.tsv", "600,000 concepts", once(surfaces), numbered("c%[1]d\ts%[1]d\tfinding\t\n", 600_000)),
+			"concepts.tsv", "600,000 concepts", once(surfaces), numbered("c#\ts#\tfinding\t\n", 600_000)),
 		with(conceives, "surface.tsv", "a surface of 7 million words", once(surfaces+"c\tx"), many(" y", 7*mebi),
 			once("\tfinding\t\n")),
 
 		with(asks, "vocabulary.json", "60 million nested lists", many("[", 60*mebi)),
 		with(asks,
-			"vocabulary.json", "900,000 terms", once("[{}"), numbered(`,{"term":"t%d","surfaces":["a","b"]}`, 900_000),
+			"vocabulary.json", "900,000 terms", once("[{}"), numbered(`,{"term":"t#","surfaces":["a","b"]}`, 900_000),
 			once("]")),
 		with(asks, "vocabulary.json", "7 million surfaces of a term", once(`[{"term":"a","surfaces":["a"`),
 			many(`,""`, 7*mebi), once("]}]")),
 		with(asks,
 			"manifest.json", "5 million columns", once(`{"format":"1","aux":[{}`), many(",{}", 5*mebi), once("]}")),
 		with(asks,
-			"manifest.json", "a million files", once(`{"format":"1","files":{"a":{}`), numbered(`,"%d":{}`, 1_000_000),
+			"manifest.json", "a million files", once(`{"format":"1","files":{"a":{}`), numbered(`,"#":{}`, 1_000_000),
 			once("}}")),
 		with(asks, "manifest.json", "15 million nested lists", once(`{"format":"1","x":`), many("[", 15*mebi)),
 		with(asks, "tensors.safetensors", "9,999 tensors of the same 8 MiB", tensors(9999)),
-		with(asks, "generation.json", "a million models", once(`{"models":{"a":{}`), numbered(`,"m%d":{}`, 1_000_000),
+		with(asks, "generation.json", "a million models", once(`{"models":{"a":{}`), numbered(`,"m#":{}`, 1_000_000),
 			once("}}")),
 		with(asks, "champion", "a name of 100 MiB", many("x", 100*mebi)),
 		with("models history --model-dir STORE", "history.jsonl", "499,000 empty events", many("{}\n", 499_000)),
@@ -196,7 +199,7 @@ func bombs() []bomb {
 			once(`{"resourceType":"Observation","component":[null`), many(",null", 12*mebi), once("]}\n")),
 		with(exports, "deep.ndjson.gz", "60 million nested lists", once(`{"resourceType":"Observation","component":`),
 			many("[", 60*mebi)),
-		with(exports, "lines.ndjson.gz", "3 million resources", many(`{"resourceType":"Basic"}`+"\n", 3*mebi)),
+		with(exports, "lines.ndjson.gz", "3 million resources", many(`{"resourceType":"Observation"}`+"\n", 3*mebi)),
 		with(exports, "message.hl7.gz", "a message of 272 MiB", once(mshLine), many("OBX|1|TX|x||fell\r", 16*mebi)),
 		with(exports, "messages.hl7.gz", "a million messages", many(mshLine+"PV1|1|E\r", mebi)),
 		with("bulk --config CONFIG --out DIR/out --manifest FILE", "export.json", "800,000 files of an export",
@@ -282,9 +285,12 @@ func parquets() []bomb {
 	type shared struct {
 		Text string `parquet:"text,delta,zstd"`
 	}
-	type few struct {
+	type same struct {
 		Text string `parquet:"text,dict,zstd"`
 		Age  int64  `parquet:"age,delta"`
+	}
+	type few struct {
+		Text string `parquet:"text,dict,zstd"`
 	}
 	type gzipped struct {
 		Text string `parquet:"text,gzip"`
@@ -294,6 +300,9 @@ func parquets() []bomb {
 	}
 	type lz4 struct {
 		Text string `parquet:"text,lz4"`
+	}
+	type zstd struct {
+		Text string `parquet:"text,plain,zstd"`
 	}
 	type bounds struct {
 		Text string `parquet:"text,zstd"`
@@ -312,10 +321,18 @@ func parquets() []bomb {
 		with("texts", "a note that is a list of 5 million texts", rows(texts{make([]string, 5*mebi)})),
 		with("nested", "lists of lists, of a million numbers", rows(nested{"fell", []inner{{make([]int32, mebi)}}})),
 		with("shared", "1,000 notes of 120 KB that share all but their ends", rows(ends...)),
-		with("delta", "a million rows in a few bytes", rows(make([]few, mebi)...)),
-		with("gzip", "a page of 100 MiB", rows(gzipped{page})),
-		with("snappy", "a page of 100 MiB", rows(snappy{page})),
-		with("lz4", "a page of 100 MiB", rows(lz4{page})),
+		with("delta", "a million rows in a few bytes", rows(make([]same, mebi)...)),
+		with("gzip", "ten pages of 100 MiB", repeated(10, gzipped{page})),
+		with("snappy", "ten pages of 100 MiB", repeated(10, snappy{page})),
+		with("lz4", "ten pages of 100 MiB", repeated(10, lz4{page})),
+		with("zstd", "2,000 pages of 100 MiB", repeated(2000, zstd{page})),
+		with("cells", "a million notes of 60 KB that are one",
+			repeated(1000, slices.Repeat([]few{{page[:60_000]}}, 1000)...)),
+		with("decimal", "a decimal of 15 MiB", func(t *testing.T, path string) {
+			raw(t, path, once(string(tabletest.Repeated(t, []zstd{{page[:15*mebi]}}, 1, func(m *format.FileMetaData) {
+				m.Schema[1].LogicalType = format.LogicalType{Value: &format.DecimalType{Scale: 2, Precision: 9}}
+			}))))
+		}),
 		with("bounds", "a least and a greatest value of 30 MiB", rows(bounds{"fell", page[:30*mebi]})),
 		with("groups", "32,000 row groups", func(t *testing.T, path string) {
 			written(t, path, func(w *parquet.GenericWriter[plain]) (err error) {
@@ -334,6 +351,11 @@ func parquets() []bomb {
 			})
 		}),
 	}
+}
+
+// repeated returns what writes pages of these rows so many times, without bounds of their values.
+func repeated[T any](times int, all ...T) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) { raw(t, path, once(string(tabletest.Repeated(t, all, times)))) }
 }
 
 // rows returns what writes these rows.

@@ -39,55 +39,78 @@ type bomb struct {
 	make             func(t *testing.T, path string) // instead of parts
 }
 
-// part is a piece of a file, so many times.
+// part is a piece of a file, so many times, each with a number for # if it is numbered.
 type part struct {
-	text  string
-	times int
+	text     string
+	times    int
+	numbered bool
 }
 
-func once(text string) part            { return part{text, 1} }
-func many(text string, times int) part { return part{text, times} }
+func once(text string) part                { return part{text: text, times: 1} }
+func many(text string, times int) part     { return part{text: text, times: times} }
+func numbered(text string, times int) part { return part{text, times, true} }
 
-// numbered returns a text n times, each with a number.
-func numbered(format string, n int) part {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, format, i)
+// number returns a part with its numbers.
+func (p part) number() part {
+	between, b := strings.Split(p.text, "#"), []byte{}
+	for i := range p.times {
+		b = append(b, between[0]...)
+		for _, text := range between[1:] {
+			b = append(strconv.AppendInt(b, int64(i), 10), text...)
+		}
 	}
-	return once(b.String())
+	return once(string(b))
 }
 
-// pieces writes a file, compressed if its name says so.
+// pieces writes a file, compressed if its name says so: about a MiB at a time, which is packed once if it is repeated.
 func pieces(t *testing.T, path string, parts ...part) {
 	t.Helper()
 	f, err := os.Create(path) //nolint:gosec // of the test
 	if err != nil {
 		t.Fatal(err)
 	}
-	var w io.WriteCloser = f
-	switch filepath.Ext(path) {
-	case ".gz":
-		w = gzip.NewWriter(f)
-	case ".zst":
-		if w, err = zstd.NewWriter(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, p := range parts {
-		for ; p.times > 0 && p.times%2 == 0 && len(p.text) < mebi; p.times /= 2 {
-			p.text += p.text
-		}
-		for range p.times {
-			_, e := io.WriteString(w, p.text)
+	write := func(text string, times int) {
+		packed := pack(t, filepath.Ext(path), text)
+		for range times {
+			_, e := f.Write(packed)
 			err = errors.Join(err, e)
 		}
 	}
-	if err = errors.Join(err, w.Close()); err == nil && w != io.WriteCloser(f) {
-		err = f.Close()
+	for _, p := range parts {
+		if p.numbered {
+			p = p.number()
+		}
+		block := max(1, mebi/max(1, len(p.text)))
+		write(strings.Repeat(p.text, block), p.times/block)
+		write(strings.Repeat(p.text, p.times%block), 1)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pack returns a text as a member of .gz or a frame of .zst, of which a file may have several; or as it is.
+func pack(t *testing.T, compression, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var w io.WriteCloser
+	var err error
+	switch compression {
+	case ".gz":
+		w = gzip.NewWriter(&b)
+	case ".zst":
+		w, err = zstd.NewWriter(&b)
+	default:
+		return []byte(text)
+	}
+	if err == nil {
+		_, err = io.WriteString(w, text)
+		err = errors.Join(err, w.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return b.Bytes()
 }
 
 // usage is what a process has taken.

@@ -9,14 +9,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/table/tabletest"
 )
 
 // readAll returns the number of rows of a file, and the first error that is none of a row.
@@ -120,7 +123,7 @@ func packed(t *testing.T, head, more string, times int, zst bool) []byte {
 }
 
 // TestParquetBombs: pages are refused before they are decoded, unless nobody reads their columns. PyArrow 26 wrote the
-// files: a value of 140 MiB; one of 1 MiB in 3,000 rows, which is decoded once; 30 million rows without a value.
+// files: a value of 140 MiB; one of 1 MiB in 3,000 rows; 30 million rows without a value.
 func TestParquetBombs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -129,7 +132,7 @@ func TestParquetBombs(t *testing.T) {
 	}{
 		"page-zstd":   {0, 1, table.ErrManyPages, nil},
 		"page-brotli": {0, 1, table.ErrManyPages, nil},
-		"dictionary":  {3000, 3000, nil, nil},
+		"dictionary":  {31, 3000, table.ErrExpands, nil},
 		"nulls":       {0, 0, table.ErrManyRows, table.ErrManyRows},
 	} {
 		path := filepath.Join("testdata", "bombs", name+".parquet")
@@ -153,6 +156,52 @@ func TestParquetBombs(t *testing.T) {
 	}
 	if _, err := readAll(path, table.Options{}); err != nil && !errors.Is(err, table.ErrManyPages) {
 		t.Error(err)
+	}
+}
+
+// TestParquetExpands: what all pages decode to is held against the size of the file, also where the footer counts fewer
+// values than rows, and so are texts that are one value of a dictionary.
+func TestParquetExpands(t *testing.T) {
+	t.Parallel()
+	type plain struct {
+		Text string `parquet:"text,plain,zstd"`
+	}
+	type dictionary struct {
+		Text string `parquet:"text,dict,zstd"`
+	}
+	type runs struct {
+		Text *string `parquet:"text,optional,dict"`
+	}
+	long := strings.Repeat("a", 10<<20)
+	few := func(m *format.FileMetaData) { m.RowGroups[0].Columns[0].MetaData.NumValues = 1 }
+	for name, c := range map[string]struct {
+		file []byte
+		rows int
+		want error
+	}{
+		"pages": {tabletest.Repeated(t, []plain{{long}}, 40), 0, table.ErrExpands},
+		"fewer": {tabletest.Repeated(t, []plain{{long}}, 40, few), 0, table.ErrExpands},
+		"value": {tabletest.Repeated(t, []plain{{long}}, 1), 1, nil},
+		"cells": {
+			tabletest.Repeated(t, slices.Repeat([]dictionary{{long[:1000]}}, 1000), 900), 33554, table.ErrExpands,
+		},
+		"groups": {tabletest.Repeated(t, make([]runs, 100_000), 1, func(m *format.FileMetaData) {
+			m.RowGroups, m.NumRows = slices.Repeat(m.RowGroups, 1000), 1000
+			for i := range m.RowGroups {
+				m.RowGroups[i].NumRows = 1
+			}
+		}), 130, table.ErrExpands},
+		"decimal": {tabletest.Repeated(t, []plain{{long[:1<<20]}}, 1, func(m *format.FileMetaData) {
+			m.Schema[1].LogicalType = format.LogicalType{Value: &format.DecimalType{Scale: 2, Precision: 9}}
+		}), 0, table.ErrType},
+	} {
+		path := filepath.Join(t.TempDir(), name+".parquet")
+		if err := os.WriteFile(path, c.file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := readAll(path, table.Options{}, "text"); n != c.rows || !errors.Is(err, c.want) {
+			t.Errorf("%s: %d rows, %v; want %d, %v", name, n, err, c.rows, c.want)
+		}
 	}
 }
 

@@ -48,32 +48,39 @@ var (
 type pages struct {
 	file io.ReaderAt
 	size int64 // of the file in bytes
+	read int64 // bytes that were decoded, or only read
 	zstd *zstd.Decoder
 }
 
-// chunk returns how much memory a column of a row group takes: its dictionary and its largest page. Definition levels
-// go up to levels.
-func (p *pages) chunk(c *format.ColumnMetaData, levels int) (held int64, err error) {
+// chunk returns how much memory a column of a row group takes: its dictionary and its largest page. It has a value in
+// each row, and definition levels up to levels. What the column says of itself does not count: the library goes on to
+// read pages until it has all rows.
+func (p *pages) chunk(c *format.ColumnMetaData, rows int64, levels int) (held int64, err error) {
 	at, values := c.DataPageOffset, int64(0)
 	if c.DictionaryPageOffset != 0 {
 		at = c.DictionaryPageOffset
 	}
 	var dictionary, largest int64
-	for values < c.NumValues {
+	for values < rows {
 		h, n, err := p.header(at)
 		if err != nil {
 			return 0, err
 		}
+		p.read += int64(n) + int64(h.CompressedPageSize)
 		size, err := p.page(h, at+int64(n), c.Codec, levels)
 		if err != nil {
 			return 0, err
 		}
 		at += int64(n) + int64(h.CompressedPageSize)
-		if h.Type == format.DictionaryPage {
+		switch h.Type {
+		case format.DictionaryPage:
 			dictionary += size
+		case format.DataPage:
+			values += int64(h.DataPageHeader.V.NumValues)
+		case format.DataPageV2:
+			values += int64(h.DataPageHeaderV2.V.NumValues)
 		}
 		largest = max(largest, size)
-		values += int64(h.DataPageHeader.V.NumValues) + int64(h.DataPageHeaderV2.V.NumValues)
 	}
 	return dictionary + largest, nil
 }
@@ -110,6 +117,9 @@ func (p *pages) page(h *format.PageHeader, at int64, codec format.CompressionCod
 	held := int64(h.UncompressedPageSize) + perValue*int64(values)
 	if held > maxPages || h.CompressedPageSize > maxPages {
 		return 0, ErrManyPages
+	}
+	if p.read += held; expands(p.read, p.size) {
+		return 0, ErrExpands
 	}
 	packed := make([]byte, h.CompressedPageSize)
 	if _, err := p.file.ReadAt(packed, at); err != nil {
@@ -155,9 +165,11 @@ func (p *pages) page(h *format.PageHeader, at int64, codec format.CompressionCod
 		if err != nil {
 			return 0, ErrParquet
 		}
+		before := held
 		for _, n := range shared {
 			held += int64(max(0, n))
 		}
+		p.read += held - before
 	}
 	switch {
 	case !ok:

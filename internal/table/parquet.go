@@ -31,6 +31,7 @@ type parquetRows struct {
 	cells  []string
 	pages  pages
 	most   int64 // bytes of pages at once
+	text   int64 // bytes of the cells so far: one value of a dictionary may be that of many
 }
 
 // parquetLeaf is a column that is read.
@@ -38,6 +39,7 @@ type parquetLeaf struct {
 	index  int // in the file
 	cell   int
 	levels int // the most definition levels
+	most   int // bytes of a value
 	spell  func(parquet.Value) string
 	fault  error // of values that spell is nil for
 
@@ -86,8 +88,13 @@ func openParquet(f *os.File) (rows *parquetRows, err error) {
 		} else {
 			kind := leaf.Node.Type()
 			l := parquetLeaf{
-				index: i, cell: len(rows.header), levels: leaf.MaxDefinitionLevel,
+				index: i, cell: len(rows.header), levels: leaf.MaxDefinitionLevel, most: maxRow,
 				spell: speller(kind, leafTypes[i]), fault: ErrType,
+			}
+			if logical := kind.LogicalType(); logical != nil && logical.Value != nil {
+				if _, ok := logical.Value.(*format.DecimalType); ok {
+					l.most = maxDecimal
+				}
 			}
 			if kind.Kind() == parquet.Int96 && isPadded(file) {
 				l.spell, l.fault = nil, ErrInt96
@@ -133,7 +140,7 @@ func (p *parquetRows) open() error {
 	var held int64
 	for i := range p.leaves {
 		l := &p.leaves[i]
-		n, err := p.pages.chunk(&metadata.Columns[l.index].MetaData, l.levels)
+		n, err := p.pages.chunk(&metadata.Columns[l.index].MetaData, p.left, l.levels)
 		if held += n; err != nil {
 			return err
 		}
@@ -252,19 +259,28 @@ func (p *parquetRows) next() (row Row, err error) {
 		if err != nil {
 			return Row{}, err
 		}
-		cell := ""
-		if isText := v.Kind() == parquet.ByteArray; isText && len(v.ByteArray()) > maxRow-size {
+		cell, stored := "", 0
+		if k := v.Kind(); k == parquet.ByteArray || k == parquet.FixedLenByteArray {
+			stored = len(v.ByteArray())
+		}
+		switch {
+		case stored > maxRow-size:
 			bad, reason, size = l.cell, ErrTooLong, maxRow
-		} else if !v.IsNull() && l.spell == nil {
+		case v.IsNull():
+		case l.spell == nil || stored > l.most:
 			return Row{}, &Error{Column: p.header[l.cell], Err: l.fault}
-		} else if !v.IsNull() {
+		default:
 			cell = l.spell(v)
 			size += len(cell)
+			p.text += int64(stored)
 		}
 		if bad < 0 && !utf8.ValidString(cell) {
 			bad, reason = l.cell, ErrEncoding
 		}
 		p.cells[l.cell] = cell
+	}
+	if expands(p.text, p.pages.size) {
+		return Row{}, ErrExpands
 	}
 	if bad >= 0 {
 		return Row{}, &Error{Line: p.number, Column: p.header[bad], Err: reason}
@@ -379,8 +395,8 @@ func number(v float64, bits int) string {
 	return strconv.FormatFloat(v, 'g', -1, bits)
 }
 
-// maxScale is the most decimals that Parquet allows in 32 bytes.
-const maxScale = 76
+// maxDecimal bounds the bytes of a decimal, and maxScale the digits after its point, which are the most in these.
+const maxDecimal, maxScale = 32, 76
 
 // decimal spells an integer that is scaled by a power of ten.
 func decimal(v parquet.Value, scale int) string {

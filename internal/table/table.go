@@ -87,8 +87,8 @@ var (
 	// ErrCutOff wraps io.ErrUnexpectedEOF.
 	ErrCutOff = fmt.Errorf("the compressed file is cut off: %w", io.ErrUnexpectedEOF)
 	// ErrExpands is returned for small files of immense contents, which somebody made to exhaust the memory.
-	ErrExpands = fmt.Errorf("it decompresses to more than %d MiB and %d times its size: decompress it first if you "+
-		"trust it", freeRatio>>20, maxRatio)
+	ErrExpands = fmt.Errorf("it decompresses to more than %d MiB and %d times its size: decompress it first, or "+
+		"write Parquet as CSV, if you trust it", freeRatio>>20, maxRatio)
 	ErrManyLines = fmt.Errorf("it decompresses to more than %d lines, and one for each byte: decompress it first if you "+
 		"trust it", freeLines)
 	ErrTooLong = fmt.Errorf("a row of more than %d MiB", maxRow>>20)

@@ -90,7 +90,7 @@ type plain struct {
 
 func (p *plain) Read(b []byte) (int, error) {
 	n, err := p.compressed.Read(b)
-	if p.n += int64(n); p.n > freeRatio && p.n > maxRatio*p.stored.n {
+	if p.n += int64(n); expands(p.n, p.stored.n) {
 		return 0, ErrExpands
 	}
 	if p.lines += int64(bytes.Count(b[:n], []byte{'\n'})); p.lines > freeLines && p.lines > p.stored.n {
@@ -98,6 +98,9 @@ func (p *plain) Read(b []byte) (int, error) {
 	}
 	return n, cutOff(err)
 }
+
+// expands reports whether a file of a size decodes to too many bytes.
+func expands(plain, size int64) bool { return plain > freeRatio && plain > maxRatio*size }
 
 func cutOff(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
