@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // Overview is all that lists and pages show of a store. Nobody changes it.
@@ -26,8 +27,8 @@ const overviewFor = 10 * time.Second
 
 // kept is the latest Overview.
 type kept struct {
-	mu    sync.Mutex
-	state [sha256.Size]byte // of the store
+	one   *semaphore.Weighted // who reads: a lock that those who wait for a store that hangs give up with their request
+	state [sha256.Size]byte   // of the store
 	at    time.Time
 	*Overview
 }
@@ -36,8 +37,10 @@ type kept struct {
 // and reading hundreds of generations takes as long as scoring hundreds of notes. Those who ask at the same time share
 // one reading.
 func (s *Store) Overview(ctx context.Context) (*Overview, error) {
-	s.kept.mu.Lock()
-	defer s.kept.mu.Unlock()
+	if err := s.kept.one.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer s.kept.one.Release(1)
 	state, err := s.state(ctx)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models/signing"
 )
@@ -39,7 +41,9 @@ type Store struct {
 
 // New returns the store in a bucket.
 func New(b Bucket) *Store {
-	return &Store{bucket: b, vouched: new(sync.Map), kept: new(kept), past: new(atomic.Pointer[past])}
+	return &Store{
+		bucket: b, vouched: new(sync.Map), kept: &kept{one: semaphore.NewWeighted(1)}, past: new(atomic.Pointer[past]),
+	}
 }
 
 // OpenDir returns the store on a directory, which the first Save creates. Package blobstore opens others.

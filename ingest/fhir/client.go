@@ -17,10 +17,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/wardcast/wardcast/internal/files"
 )
 
 // ContentType is that of resources.
@@ -42,9 +45,10 @@ type Client struct {
 	HTTP  *http.Client
 	Smart Smart
 
-	mu    sync.Mutex
-	token string
-	until time.Time
+	logins singleflight.Group
+	mu     sync.Mutex
+	token  string
+	until  time.Time
 }
 
 const (
@@ -111,13 +115,25 @@ func without(err error) error {
 	return err
 }
 
-// login returns a token, a new one shortly before the last one ends.
+// login returns a token, a new one shortly before the last one ends. Those who ask at the same time share one login,
+// for which none of them waits longer than it wants.
 func (c *Client) login(ctx context.Context) (string, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.token != "" && time.Now().Before(c.until) {
-		return c.token, nil
+	token, good := c.token, time.Now().Before(c.until)
+	c.mu.Unlock()
+	if token != "" && good {
+		return token, nil
 	}
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case r := <-c.logins.DoChan("", func() (any, error) { return c.newToken(context.WithoutCancel(ctx)) }):
+		token, _ = r.Val.(string)
+		return token, r.Err
+	}
+}
+
+func (c *Client) newToken(ctx context.Context) (string, error) {
 	at := c.Smart.TokenURL
 	if at == "" {
 		var found struct {
@@ -157,6 +173,8 @@ func (c *Client) login(ctx context.Context) (string, error) {
 	if granted.AccessToken == "" {
 		return "", errors.New("asking for a token: the answer has none")
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.token = granted.AccessToken
 	c.until = time.Now().Add(time.Duration(granted.ExpiresIn)*time.Second - tokenMargin)
 	return c.token, nil
@@ -181,7 +199,7 @@ func (c *Client) exchange(r *http.Request, to any) error {
 
 // sign returns the assertion of a client for a token endpoint: a JSON Web Token.
 func (s *Smart) sign(audience string, now time.Time) (string, error) {
-	data, err := os.ReadFile(s.Key) // at each login, so that a renewed key needs no restart
+	data, err := files.Read(s.Key, maxToken) // at each login, so that a renewed key needs no restart
 	if err != nil {
 		return "", fmt.Errorf("reading the key of SMART: %w", err)
 	}

@@ -1,6 +1,7 @@
 package fhir_test
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -156,4 +157,35 @@ func TestClientErrors(t *testing.T) {
 	if _, err := c.Get(t.Context(), "Encounter/Zz"); err == nil || strings.Contains(err.Error(), "Zz") {
 		t.Errorf("%v names an address", err)
 	}
+}
+
+// TestLoginThatHangs: who gives up goes, also while another waits for a token.
+func TestLoginThatHangs(t *testing.T) {
+	t.Parallel()
+	asked, answer := make(chan struct{}, 2), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-answer
+	}))
+	defer server.Close()
+	c := &fhir.Client{Base: server.URL, HTTP: server.Client(), Smart: fhir.Smart{ClientID: "us"}}
+	done := make(chan struct{}, 2)
+	ask := func(ctx context.Context) {
+		if _, err := c.Get(ctx, "Patient/1"); err == nil {
+			t.Error("it has no token")
+		}
+		done <- struct{}{}
+	}
+	go ask(t.Context())
+	<-asked
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	go ask(gone)
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for the one before")
+	}
+	close(answer)
+	<-done
 }

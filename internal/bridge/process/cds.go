@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/wardcast/wardcast/ingest/fhir"
+	"github.com/wardcast/wardcast/internal/files"
 )
 
 // algorithms are those of tokens of clients of CDS Hooks.
@@ -32,6 +33,8 @@ type clientKeys struct {
 	read   func(context.Context) ([]byte, error)
 	failed func(error)
 
+	loads singleflight.Group
+
 	mu   sync.Mutex
 	at   time.Time // when they were read
 	held jose.JSONWebKeySet
@@ -41,7 +44,7 @@ type clientKeys struct {
 func (p *process) newClientKeys(at string) (*clientKeys, error) {
 	k := &clientKeys{failed: p.stale("bridge.fhir.cds.clients")}
 	if !strings.Contains(at, "://") {
-		k.read = func(context.Context) ([]byte, error) { return os.ReadFile(at) }
+		k.read = func(context.Context) ([]byte, error) { return files.Read(at, maxHook) }
 		return k, k.load(context.Background())
 	}
 	k.read = func(ctx context.Context) ([]byte, error) {
@@ -69,22 +72,34 @@ func (k *clientKeys) load(ctx context.Context) error {
 	if err == nil && json.Unmarshal(data, &set) != nil {
 		err = errors.New("it is not a JSON Web Key Set")
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.at = time.Now(); err == nil {
 		k.held = set
 	}
 	return err
 }
 
-// find returns the keys of this ID.
+// find returns the keys of this ID. Those who ask at the same time share one reading.
 func (k *clientKeys) find(ctx context.Context, id string) []jose.JSONWebKey {
+	keys, at := k.known(id)
+	if age := time.Since(at); age > keysKept || age > keysPause && len(keys) == 0 {
+		select {
+		case <-ctx.Done():
+		case r := <-k.loads.DoChan("", func() (any, error) { return nil, k.load(context.WithoutCancel(ctx)) }):
+			if r.Err != nil {
+				k.failed(r.Err)
+			}
+		}
+		keys, _ = k.known(id)
+	}
+	return keys
+}
+
+func (k *clientKeys) known(id string) ([]jose.JSONWebKey, time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if age := time.Since(k.at); age > keysKept || age > keysPause && len(k.held.Key(id)) == 0 {
-		if err := k.load(ctx); err != nil {
-			k.failed(err)
-		}
-	}
-	return k.held.Key(id)
+	return k.held.Key(id), k.at
 }
 
 // known reports whether a request has a JSON Web Token of a configured client.

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -118,4 +119,35 @@ func TestCDSClients(t *testing.T) {
 	p.fhir.clients["https://file.example"].at = time.Now().Add(-2 * keysPause)
 	f("a new key", 200, foreign, "4", same)
 	f("the key before it", 401, filed, "1", same)
+}
+
+// TestKeysOfServerThatHangs: who gives up goes, also while another waits for the keys, and both ask once.
+func TestKeysOfServerThatHangs(t *testing.T) {
+	t.Parallel()
+	asked, answer := make(chan struct{}, 2), make(chan struct{})
+	k := &clientKeys{failed: func(error) {}, read: func(context.Context) ([]byte, error) {
+		asked <- struct{}{}
+		<-answer
+		return []byte(`{"keys":[]}`), nil
+	}}
+	done := make(chan struct{}, 2)
+	ask := func(ctx context.Context) {
+		k.find(ctx, "1")
+		done <- struct{}{}
+	}
+	go ask(t.Context())
+	<-asked
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	go ask(gone)
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for the one before")
+	}
+	close(answer)
+	<-done
+	if len(asked) > 0 {
+		t.Error("the keys are read twice at a time")
+	}
 }

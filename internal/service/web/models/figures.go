@@ -177,16 +177,19 @@ type factCache struct {
 
 func (h *room) factsOf(ctx context.Context, model, version string) (*facts, error) {
 	c := &h.cache
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	key := pathOf(model, version)
-	if f := c.known[key]; f != nil {
+	c.mu.Lock()
+	f := c.known[key]
+	c.mu.Unlock()
+	if f != nil {
 		return f, nil
 	}
-	m, err := h.store.Manifest(ctx, model, version)
+	m, err := h.store.Manifest(ctx, model, version) // may hang: others go on meanwhile
 	if err != nil {
 		return &facts{}, err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.known == nil {
 		c.known = map[string]*facts{}
 	}
