@@ -2,16 +2,18 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/wardcast/wardcast/internal/files"
 )
@@ -99,23 +101,35 @@ func (d Dir) Read(ctx context.Context, name string, limit int64) ([]byte, error)
 		return nil, err
 	}
 	at := d.path(name)
-	info, err := os.Lstat(at)
+	// The open file decides: another may be there by now. A pipe must not hold up who opens it.
+	f, err := os.OpenFile(at, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, denied(at, err)
+	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO): // a link, a socket
+		return nil, errIrregular
+	case err != nil:
+		return nil, reason(err)
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	info, err := f.Stat()
+	switch {
 	case err != nil:
 		return nil, reason(err)
 	case !info.Mode().IsRegular():
-		return nil, errors.New("not a regular file")
+		return nil, errIrregular
 	case info.Size() > limit:
 		return nil, fmt.Errorf("%d bytes, must be at most %d", info.Size(), limit)
 	}
-	data, err := os.ReadFile(at)
-	if errors.Is(err, fs.ErrPermission) {
-		return nil, denied(at, err)
+	var data bytes.Buffer
+	data.Grow(int(info.Size()) + bytes.MinRead)
+	if n, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil || n > limit {
+		return nil, cmp.Or(reason(err), fmt.Errorf("more than %d bytes", limit))
 	}
-	return data, reason(err)
+	return data.Bytes(), nil
 }
+
+var errIrregular = errors.New("not a regular file")
 
 // denied names the file or folder that the process may not read or write, and who may.
 func denied(at string, err error) error {
@@ -134,7 +148,7 @@ func reason(err error) error {
 func (d Dir) Swap(ctx context.Context, name string, before, after []byte) error {
 	folder, file := path.Split(name)
 	return d.locked(ctx, folder, "."+file, func(f files.Folder) error {
-		now, err := d.Read(ctx, name, math.MaxInt64)
+		now, err := d.Read(ctx, name, historyLimit)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
@@ -153,7 +167,7 @@ func (d Dir) AddFolder(ctx context.Context, folder string, contents map[string][
 	parent, _ := path.Split(folder)
 	return d.locked(ctx, parent, tempPrefix, func(f files.Folder) error {
 		if _, err := os.Lstat(d.path(folder)); err == nil {
-			now, err := d.Read(ctx, path.Join(folder, last), math.MaxInt64)
+			now, err := d.Read(ctx, path.Join(folder, last), historyLimit)
 			if err == nil && !bytes.Equal(now, contents[last]) {
 				err = fmt.Errorf("%q exists with other contents: %w", folder, fs.ErrExist)
 			}

@@ -10,6 +10,24 @@ import (
 	"testing"
 )
 
+// TestReadWhatIsThere: a file may hold more than the file system says.
+func TestReadWhatIsThere(t *testing.T) {
+	t.Parallel()
+	if data, err := Dir("/proc/self").Read(t.Context(), "maps", 100); err == nil {
+		t.Errorf("%d bytes are read", len(data))
+	}
+	if data, err := Dir("/proc/self").Read(t.Context(), "maps", historyLimit); err != nil || len(data) == 0 {
+		t.Errorf("%d bytes are read, %v", len(data), err)
+	}
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Dir(dir).Read(t.Context(), "pipe", 100); !errors.Is(err, errIrregular) {
+		t.Errorf("a pipe: %v", err)
+	}
+}
+
 // TestFullDisk saves in a process whose files may not exceed a few bytes: the
 // error comes through, and nothing is left behind.
 func TestFullDisk(t *testing.T) {

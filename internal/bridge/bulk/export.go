@@ -263,7 +263,7 @@ func (x *export) pages(ctx context.Context, data []byte, dir string) (m manifest
 		}
 		read[next] = true
 		if x.status == "" && !strings.HasPrefix(next, "http") {
-			data, err = os.ReadFile(local(next, dir))
+			data, err = files.Read(local(next, dir), fhir.MaxBundle)
 		} else {
 			base, _ := url.Parse(x.status) // it was one before; "" for a manifest that is a file
 			at, bad := base.Parse(next)

@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 
 	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
@@ -91,9 +91,11 @@ func (m sheet) Reversals() bool {
 // ErrEvaluation is wrapped by the errors about an evaluation that does not belong to the model.
 var ErrEvaluation = errors.New("not an evaluation of this questionnaire")
 
+const maxEvaluation = 64 << 20
+
 // ReadEvaluation reads an Evaluation of the model in JSON. The error wraps ErrEvaluation for any other.
 func ReadEvaluation(m *model.Model, path string) (*evaluate.Evaluation, error) {
-	data, err := os.ReadFile(path)
+	data, err := files.Read(path, maxEvaluation)
 	if err != nil {
 		return nil, fmt.Errorf("reading the evaluation: %w", err)
 	}
