@@ -184,8 +184,9 @@ func (t *Table) add(r *records) error {
 	if t.Labels == nil {
 		t.Labels, t.people = map[string]int{}, intake.Tally{}
 	}
-	t.Labels[y]++
-	t.people.Add(y, t.person(len(t.Rows)-1))
+	if t.Labels[y]++; len(t.Labels) <= maxLabels { // LabelCounts names no more, which would take most of the memory
+		t.people.Add(y, t.person(len(t.Rows)-1))
+	}
 	return nil
 }
 
