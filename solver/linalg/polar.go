@@ -73,7 +73,10 @@ func (w *Polar) To(dst, c *mat.Dense) error {
 		if !finite(c) {
 			return fmt.Errorf("computing a polar factor: %w", ErrNonFinite)
 		}
-		q, r := w.Threads.qr(c, clearRcond)
+		w.tall = resized(w.tall, p, k)
+		w.tall.Copy(c)
+		q := mat.NewDense(p, k, nil)
+		r := w.Threads.qrTo(q, w.tall, clearRcond)
 		if err := w.polarOf(r, math.Inf(1)); err != nil {
 			return err
 		}

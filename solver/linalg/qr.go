@@ -18,24 +18,27 @@ const (
 	clearRcond = 1e-2 // one pass leaves less than 1e-12
 )
 
-// qr returns A = QR for a p×k matrix A, p ≥ k, which is not modified: Q is p×k with orthonormal columns, R is k×k upper
-// triangular.
+// qrTo stores Q of A = QR in q and returns R, for a p×k matrix A, p ≥ k, which is overwritten: Q is p×k with
+// orthonormal columns, R is k×k upper triangular.
 //
 // It makes one pass of Cholesky QR if the reciprocal condition number is at least once, two passes if it is at least
 // minRcond, and Householder reflections otherwise. With clearRcond Q is orthonormal up to rounding, even for A = 0;
 // with minRcond up to 1e-4, which is enough between two power iterations.
-func (t Threads) qr(a *mat.Dense, once float64) (q, r *mat.Dense) {
+func (t Threads) qrTo(q, a *mat.Dense, once float64) (r *mat.Dense) {
 	var first, second cholesky
 	rcond := first.factorize(t, a)
 	if rcond < minRcond {
-		return householderQR(a)
+		q.Copy(a)
+		return householderQR(q)
 	}
-	q = t.Product(a, first.inverse)
+	t.MulTo(q, a, first.inverse)
 	if rcond >= once {
-		return q, first.r
+		return first.r
 	}
 	second.factorize(t, q)
-	return t.Product(q, second.inverse), t.Product(second.r, first.r)
+	t.MulTo(a, q, second.inverse)
+	q.Copy(a)
+	return t.Product(second.r, first.r)
 }
 
 // cholesky holds R, the upper Cholesky factor of AᵀA, and its inverse, with memory that is kept.
@@ -94,10 +97,9 @@ func (f *cholesky) inverseNorm() float64 {
 	return math.Sqrt(lapack64.Lange(lapack.MaxRowSum, raw, nil) * lapack64.Lange(lapack.MaxColumnSum, raw, f.work))
 }
 
-// householderQR is qr by reflections: slower, and accurate for every A.
-func householderQR(a *mat.Dense) (q, r *mat.Dense) {
-	_, k := a.Dims()
-	q = mat.DenseCopyOf(a)
+// householderQR replaces A by Q and returns R by reflections: slower than qrTo, and accurate for every A.
+func householderQR(q *mat.Dense) (r *mat.Dense) {
+	_, k := q.Dims()
 	raw, tau, size := q.RawMatrix(), make([]float64, k), make([]float64, 1)
 	lapack64.Geqrf(raw, tau, size, -1)
 	work := make([]float64, int(size[0]))
@@ -107,7 +109,7 @@ func householderQR(a *mat.Dense) (q, r *mat.Dense) {
 	lapack64.Orgqr(raw, tau, size, -1)
 	work = make([]float64, int(size[0]))
 	lapack64.Orgqr(raw, tau, work, len(work))
-	return q, r
+	return r
 }
 
 func clearLower(a *mat.Dense) {

@@ -135,42 +135,44 @@ func truncatedSVD(x matrix.Products, s SVDSettings) (*TruncatedSVD, error) {
 	for i := range omega {
 		omega[i] = random.NormFloat64()
 	}
-	x.MulTo(q, b)
-	q = s.Threads.sharpen(x, q, b, cmp.Or(s.PowerIterations, defaultPowerIterations))
+	// Memory for a matrix beside q and b: with a large X of few entries these are most of what is held.
+	spare := make([]float64, max(n, p)*width)
+	y, c := mat.NewDense(n, width, spare[:n*width]), mat.NewDense(p, width, spare[:p*width])
+	x.MulTo(y, b)
+	s.Threads.sharpen(x, q, y, b, c, cmp.Or(s.PowerIterations, defaultPowerIterations))
 	x.MulTransTo(b, q)
-	v, sigma, w, err := s.Threads.thinSVD(b)
+	sigma, w, err := s.Threads.thinSVD(b, c)
 	if err != nil {
 		return nil, err
 	}
-	return truncate(s.Threads.Product(q, w), v, sigma, s.Rank), nil
+	s.Threads.MulTo(y, q, w)
+	return truncate(y, b, sigma, s.Rank), nil
 }
 
-// sharpen returns an orthonormal basis of q after the power iterations of SVD. q is n×l; b, p×l, is overwritten.
-func (t Threads) sharpen(x matrix.Products, q, b *mat.Dense, iterations int) *mat.Dense {
-	var (
-		alpha    float64 // less than half of the smallest σ² in the range
-		squaring = true  // the range is narrow enough for X·Xᵀ at once
-		y        = mat.DenseCopyOf(q)
-		r        *mat.Dense
-	)
-	q, _ = t.qr(q, minRcond)
+// sharpen stores in q an orthonormal basis of y after the power iterations of SVD. q and y are n×l; b and c, p×l, are
+// overwritten. c may share the memory of y.
+func (t Threads) sharpen(x matrix.Products, q, y, b, c *mat.Dense, iterations int) {
+	alpha := 0.0     // less than half of the smallest σ² in the range
+	squaring := true // the range is narrow enough for X·Xᵀ at once
+	t.qrTo(q, y, minRcond)
 	for range iterations {
 		x.MulTransTo(b, q)
 		if !squaring {
-			b, _ = t.qr(b, minRcond)
+			t.qrTo(c, b, minRcond)
+			b.Copy(c)
 			x.MulTo(y, b)
-			q, _ = t.qr(y, minRcond)
+			t.qrTo(q, y, minRcond)
 			continue
 		}
 		x.MulTo(y, b)
 		floats.AddScaled(y.RawMatrix().Data, -alpha, q.RawMatrix().Data)
-		q, r = t.qr(y, minRcond)
+		r := t.qrTo(q, y, minRcond)
 		smallest := smallestSingular(r) + alpha
 		squaring = math.Sqrt(mat.Norm(r, 1)*mat.Norm(r, math.Inf(1))) < maxSquaring*smallest
 		alpha = max(alpha, shiftShare*smallest)
 	}
-	q, _ = t.qr(q, clearRcond)
-	return q
+	y.Copy(q)
+	t.qrTo(q, y, clearRcond)
 }
 
 // smallestSingular returns the smallest singular value of the upper triangular R, or a little more: the value that
@@ -206,28 +208,31 @@ func exactSVD(x matrix.Products, s SVDSettings) (*TruncatedSVD, error) {
 	} else {
 		x.MulTo(dense, Identity(p))
 	}
-	u, sigma, v, err := s.Threads.thinSVD(dense)
+	sigma, v, err := s.Threads.thinSVD(dense, mat.NewDense(max(n, p), min(n, p), nil))
 	if err != nil {
 		return nil, err
 	}
+	u := dense
 	if n < p {
 		u, v = v, u
 	}
 	return truncate(u, v, sigma, s.Rank), nil
 }
 
-// thinSVD returns A = U·diag(S)·Vᵀ for a p×k matrix A with p ≥ k by the SVD of R in A = QR.
-func (t Threads) thinSVD(a *mat.Dense) (u *mat.Dense, sigma []float64, v *mat.Dense, err error) {
-	q, r := t.qr(a, clearRcond)
+// thinSVD replaces A by U and returns the rest of A = U·diag(S)·Vᵀ for a p×k matrix A with p ≥ k by the SVD of R in
+// A = QR. q is overwritten.
+func (t Threads) thinSVD(a, q *mat.Dense) (sigma []float64, v *mat.Dense, err error) {
+	r := t.qrTo(q, a, clearRcond)
 	var svd mat.SVD
 	if !svd.Factorize(r, mat.SVDThin) {
-		return nil, nil, nil, fmt.Errorf("computing a truncated SVD: %w", errNoConvergence)
+		return nil, nil, fmt.Errorf("computing a truncated SVD: %w", errNoConvergence)
 	}
 	var small mat.Dense
 	svd.UTo(&small)
 	v = new(mat.Dense)
 	svd.VTo(v)
-	return t.Product(q, &small), svd.Values(nil), v, nil
+	t.MulTo(a, q, &small)
+	return svd.Values(nil), v, nil
 }
 
 // truncate returns the first k columns under the sign rule.

@@ -26,7 +26,8 @@ func normal(seed uint64, n, p int) *mat.Dense {
 
 // orthonormal returns an n×k matrix with orthonormal columns.
 func orthonormal(seed uint64, n, k int) *mat.Dense {
-	q, _ := householderQR(normal(seed, n, k))
+	q := normal(seed, n, k)
+	householderQR(q)
 	return q
 }
 
