@@ -15,7 +15,7 @@ type hanging struct {
 	asked chan struct{}
 }
 
-func (h hanging) Files(ctx context.Context, _ string) ([]string, error) {
+func (h hanging) Read(ctx context.Context, _ string, _ int64) ([]byte, error) {
 	select {
 	case h.asked <- struct{}{}:
 	default:
