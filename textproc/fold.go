@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	porter "github.com/kljensen/snowball/english"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/transform"
 	"golang.org/x/text/unicode/norm"
@@ -127,3 +128,8 @@ func foldString(s string) string {
 	f.run(s)
 	return string(f.text)
 }
+
+// Stemmer identifies what stem does.
+const Stemmer = "snowball-porter2 kljensen v0.10.0 (pre-2023)" // Porter2 before Snowball's change of October 2023
+
+func stem(word string) string { return porter.Stem(word, true) }
