@@ -82,7 +82,8 @@ func wholeLines(data []byte) []byte { return data[:bytes.LastIndexByte(data, '\n
 // abandon sets Abandoned. A change is recorded before it takes effect, so a record alone proves nothing, but each names
 // the generation it started from, which was served then. A change took effect if what was served later proves it, or if
 // what was served next is neither what it changed nor what was served before. Then the champion file was lost, or
-// edited by hand, which must not deny the past. If it is unknown what is served, the last change counts.
+// edited by hand, which must not deny the past. Nor does the start of a change by which a person mended what disagreed:
+// another hand may have put it there. If it is unknown what is served, the last change counts.
 func abandon(events []Event, served string, unknown bool) {
 	proven := map[int]bool{}
 	latest := map[string]int{} // change to each generation
@@ -91,9 +92,12 @@ func abandon(events []Event, served string, unknown bool) {
 			proven[at] = true
 		}
 	}
+	mends := func(i int) bool { return events[i].Restart && i > 0 && events[i-1].Previous != "" }
 	var changes []int
 	for i, e := range events {
-		prove(e.From)
+		if !mends(i) {
+			prove(e.From)
+		}
 		if e.changes() {
 			latest[e.To] = i
 			changes = append(changes, i)
@@ -102,12 +106,11 @@ func abandon(events []Event, served string, unknown bool) {
 	prove(served)
 	before := ""
 	for n, i := range changes {
-		e, next := &events[i], served
-		last := n == len(changes)-1
-		if !last {
-			next = events[changes[n+1]].From
+		e, next, known := &events[i], served, !unknown
+		if n < len(changes)-1 {
+			next, known = events[changes[n+1]].From, !mends(changes[n+1])
 		}
-		e.Abandoned = !proven[i] && !(last && unknown) && (next == before || next == e.From)
+		e.Abandoned = !proven[i] && known && (next == before || next == e.From)
 		if !e.Abandoned {
 			before = e.To
 		}

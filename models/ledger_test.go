@@ -214,6 +214,32 @@ func TestWritersAtOnce(t *testing.T) {
 	}
 }
 
+// TestSwapDeniesNoRollback: a rollback that was served stays so in the history after a champion that another hand swapped
+// back was mended.
+func TestSwapDeniesNoRollback(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	s := OpenDir(dir)
+	g := generations(t, s, 2)
+	for i, from := range []string{"", g[0]} {
+		if err := s.Promote(ctx, Change{To: g[i], From: from}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	swapped := read(t, filepath.Join(dir, championFile))
+	if err := s.Rollback(ctx, Change{From: g[1], Why: "worse"}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, championFile), swapped)
+	if err := s.Promote(ctx, Change{To: g[0], From: g[1], Why: "swapped by hand", Mend: true}); err != nil {
+		t.Fatal(err)
+	}
+	events, err := s.History(ctx)
+	if err != nil || len(events) != 4 || events[2].Abandoned || events[3].Abandoned {
+		t.Errorf("%+v, %v", events, err)
+	}
+}
+
 // TestHeadIsSmall: a store of many promotions has a head of one.
 func TestHeadIsSmall(t *testing.T) {
 	t.Parallel()

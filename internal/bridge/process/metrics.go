@@ -25,23 +25,9 @@ type metrics struct {
 	ends          *prometheus.CounterVec // end
 	answers       *prometheus.CounterVec // to, result
 	answerDelay   *prometheus.GaugeVec   // to
-	ready         readyGauge
+	restored      atomic.Bool            // what was joined before is read, until the end
 	kinds         []string
 }
-
-// readyGauge is a gauge that can be read.
-type readyGauge struct {
-	prometheus.Gauge
-
-	on *atomic.Bool
-}
-
-func (g readyGauge) Set(v float64) {
-	g.on.Store(v != 0)
-	g.Gauge.Set(v)
-}
-
-func (m *metrics) isReady() bool { return m.ready.on.Load() }
 
 func newMetrics(p *process) *metrics {
 	in := meter.New(p.Registry, "wardcast_bridge_")
@@ -65,9 +51,9 @@ func newMetrics(p *process) *metrics {
 		ends:        in.Counters("ended_connections_total", "Connections of MLLP that ended, by how.", "end"),
 		answers:     in.Counters("answers_total", "Attempts to send a prediction, by way and result.", "to", "result"),
 		answerDelay: in.Gauges("answer_delay_seconds", "Age of the prediction that is being sent; 0 if none is.", "to"),
-		ready:       readyGauge{in.Gauge("ready", "1 while messages are taken."), new(atomic.Bool)},
 		kinds:       bridge.Kinds(),
 	}
+	in.Computed("ready", "1 while messages are taken.", func() float64 { return meter.Bool(p.ready() == nil) })
 	for _, r := range Reasons() {
 		m.letters.WithLabelValues(r)
 	}

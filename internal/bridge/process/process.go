@@ -256,7 +256,7 @@ func (p *process) run(ctx context.Context) error {
 	}
 	parts.Go(func() error { return p.serve(ctx) })
 	err = parts.Wait()
-	p.metrics.ready.Set(0)
+	p.metrics.restored.Store(false)
 	// How far answers were sent is written down last.
 	flushing, cancel := context.WithTimeout(committing, flushTimeout)
 	if e := p.commits.join(noEvents); e != nil {
@@ -305,7 +305,7 @@ func (p *process) serve(ctx context.Context) error {
 		parts.Go(func() error { return p.followPredictions(ctx) })
 	}
 	parts.Go(func() error { p.expire(ctx); return nil })
-	p.metrics.ready.Set(1)
+	p.metrics.restored.Store(true)
 	p.Logger.InfoContext(ctx, "ready", "mllp", p.config.MLLP.Listen, "http", p.config.FHIR.Listen,
 		"visits", p.count().Visits, "key_id", p.bridge.KeyID())
 	return parts.Wait()
@@ -484,7 +484,7 @@ func (p *process) ready() error {
 	if stuck := p.commits.stuck(time.Now()); stuck > p.Config.Kafka.ReadyAfterStall {
 		return fmt.Errorf("kafka has not acknowledged anything for %v", stuck.Round(time.Second))
 	}
-	if !p.metrics.isReady() {
+	if !p.metrics.restored.Load() {
 		return errors.New("reading what was joined before")
 	}
 	return nil

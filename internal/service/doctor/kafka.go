@@ -5,18 +5,19 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/internal/lists"
 )
 
+const bedDays = 52 // that the bed demand looks back, and a day
+
 // topic is what the configuration needs of a KafkaTopic.
 type topic struct {
 	name      string
 	compacted bool
-	feeds     string        // KafkaTopic of dead letters of this one, which takes larger messages
-	keep      time.Duration // how long records must be kept, 0 for any time
+	feeds     string // KafkaTopic of dead letters of this one, which takes larger messages
+	keep      int    // days that records are needed for, 0 for any time
 	read      bool
 	write     bool
 	replays   bool // dead letters are read from it, or sent back to it: without that the rest of serve works
@@ -24,11 +25,10 @@ type topic struct {
 
 func (d *doctor) topics() (all []topic) {
 	if t := &d.Kafka.Topics; d.Models.Store != "" {
-		window := time.Duration(d.Retrain.WindowDays) * 24 * time.Hour
 		all = append(all,
-			topic{name: t.Notes, read: true, feeds: t.DeadLetters, keep: window, replays: true},
-			topic{name: t.Outcomes, read: true, keep: window},
-			topic{name: t.Predictions, read: true, write: true},
+			topic{name: t.Notes, read: true, feeds: t.DeadLetters, keep: d.Retrain.WindowDays, replays: true},
+			topic{name: t.Outcomes, read: true, keep: max(d.Retrain.WindowDays, bedDays)},
+			topic{name: t.Predictions, read: true, write: true, keep: bedDays},
 			topic{name: t.DeadLetters, write: true, replays: true},
 			topic{name: t.Models, compacted: true, read: true, write: true},
 			topic{name: t.BedDemand, compacted: true, read: true, write: true})
@@ -92,8 +92,10 @@ func (d *doctor) streams(ctx context.Context) {
 	for _, t := range all {
 		d.topic(&t, states)
 	}
-	d.copies(names, states)
-	d.authorization(ctx, client, all, states)
+	if len(states) > 0 {
+		d.copies(names, states)
+		d.authorization(ctx, client, all, states)
+	}
 }
 
 func probe(ctx context.Context, connection ingest.Connection) error {
@@ -118,8 +120,8 @@ func (d *doctor) topic(t *topic, states map[string]*ingest.TopicState) {
 		ingest.Retention, retention, ingest.MaxMessageBytes, limit)
 	d.check("topic "+t.name, fine, func(bad found) {
 		set := func(name, setting, value string) string {
-			return fmt.Sprintf("kafka-configs.sh --alter --entity-type topics --entity-name %s --add-config %s=%s",
-				name, setting, value)
+			return fmt.Sprintf("kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s "+
+				"--add-config %s=%s", d.Kafka.Brokers[0], name, setting, value)
 		}
 		switch compacted := strings.Contains(policy, "compact"); {
 		case policy == "": // not visible
@@ -135,10 +137,10 @@ func (d *doctor) topic(t *topic, states map[string]*ingest.TopicState) {
 			bad(Warn, set(t.feeds, ingest.MaxMessageBytes, strconv.Itoa(ingest.DeadLetterMaxMessageBytes)),
 				"topic %s takes no larger messages than %s: its largest dead letters lack the message", t.feeds, t.name)
 		}
-		if ms, err := strconv.ParseInt(retention, 10, 64); err == nil && ms >= 0 && ms < t.keep.Milliseconds() {
-			bad(Warn, set(t.name, ingest.Retention, strconv.FormatInt(t.keep.Milliseconds(), 10)),
-				"topic %s keeps records for %d days, and retrain.window_days is %.0f: training sees less", t.name,
-				ms/(24*time.Hour).Milliseconds(), t.keep.Hours()/24)
+		const day = 24 * 3600 * 1000
+		if ms, err := strconv.Atoi(retention); err == nil && ms >= 0 && ms < t.keep*day {
+			bad(Warn, set(t.name, ingest.Retention, strconv.Itoa(t.keep*day)),
+				"topic %s keeps records for %d days, and retraining or bed demand looks back %d", t.name, ms/day, t.keep)
 		}
 	})
 }
@@ -178,8 +180,8 @@ func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all [
 	d.check("authorization", "the user may do all that serve does", func(bad found) {
 		need := func(status Status, allowed ingest.Operations, code int, operation, kind, name string) {
 			if !allowed.Has(code) {
-				bad(status, fmt.Sprintf("kafka-acls.sh --add --operation %s --%s %s --allow-principal …",
-					operation, kind, name), "the user may not %s %s %s", strings.ToLower(operation), kind, name)
+				bad(status, fmt.Sprintf("kafka-acls.sh --bootstrap-server %s --add --operation %s --%s %s "+
+					"--allow-principal …", d.Kafka.Brokers[0], operation, kind, name), "the user may not %s %s %s", strings.ToLower(operation), kind, name)
 			}
 		}
 		for _, t := range all {
