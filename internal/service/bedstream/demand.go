@@ -123,7 +123,7 @@ func New(c Config) (*Demand, error) {
 type reading struct {
 	mu      sync.Mutex
 	current map[int]time.Time // when each partition's end was last reached
-	latest  time.Time         // of these
+	latest  time.Time         // of these and the beginning
 	absent  bool              // the KafkaTopic is missing
 	done    chan struct{}     // closed once the initial contents are read
 	once    sync.Once
@@ -140,7 +140,6 @@ func (r *reading) reached(partition, partitions int, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Before(r.latest.Add(-setBack)) {
-		r.latest = now
 		return false
 	}
 	if now.After(r.latest) {
@@ -205,8 +204,12 @@ func (d *Demand) follow(ctx context.Context, how *reading, topic string, each fu
 	defer d.left.Flush()
 	for {
 		reading, stop := context.WithCancelCause(ctx)
+		now := d.Now()
+		how.mu.Lock()
+		how.latest = now
+		how.mu.Unlock()
 		f := ingest.Follow{
-			Topic: topic, From: d.Now().Add(-remembered), Rate: readRate, Logger: d.log,
+			Topic: topic, From: now.Add(-remembered), Rate: readRate, Logger: d.log,
 			Current: func(partition, partitions int) {
 				if !how.reached(partition, partitions, d.Now()) {
 					stop(errSetBack)

@@ -140,8 +140,9 @@ func (d *Demand) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pool.Redate(d.Now())
-	d.pool.Forget(d.Now().Add(-answerable - 2*24*time.Hour))
-	d.details.forget(d.Now().Add(-detailed))
+	until := d.predictions.until(d.outcomes.until(d.notes.until(d.Now()))) // so that a clock that was ahead shows
+	d.pool.Forget(until.Add(-answerable - 2*24*time.Hour))
+	d.details.forget(until.Add(-detailed))
 	if d.predictions.read() {
 		d.details.forgetPeople(d.pool)
 	}
