@@ -45,7 +45,7 @@ func halted(t *testing.T, change func(*config.Bridge)) *process {
 	}
 	p.commits = newCommitter(p)
 	p.metrics = newMetrics(p)
-	p.metrics.restored.Store(true)
+	p.restored.Store(true)
 	return p
 }
 

@@ -198,7 +198,7 @@ func (p *process) takeBundle(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	bundle, refusal := p.readBundle(data)
-	if !p.metrics.restored.Load() {
+	if !p.restored.Load() {
 		away(http.StatusServiceUnavailable, "not_ready")
 		return
 	}

@@ -2,7 +2,6 @@ package process
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,7 +24,6 @@ type metrics struct {
 	ends          *prometheus.CounterVec // end
 	answers       *prometheus.CounterVec // to, result
 	answerDelay   *prometheus.GaugeVec   // to
-	restored      atomic.Bool            // what was joined before is read, until the end
 	kinds         []string
 }
 

@@ -21,6 +21,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -63,12 +64,13 @@ func Topics(c *config.Config) func(bridge.To) string {
 // process is a running bridge.
 type process struct {
 	Options
-	config  *config.Bridge
-	client  *ingest.Client
-	bridge  *bridge.Bridge
-	commits *committer
-	metrics *metrics
-	fhir    fhirParts
+	config   *config.Bridge
+	client   *ingest.Client
+	bridge   *bridge.Bridge
+	commits  *committer
+	restored atomic.Bool // what was joined before is read, until the end
+	metrics  *metrics
+	fhir     fhirParts
 	// warnings are gathered: a sender that is set up wrongly causes one for each message.
 	warnings *loglimit.Limiter
 }
@@ -256,7 +258,7 @@ func (p *process) run(ctx context.Context) error {
 	}
 	parts.Go(func() error { return p.serve(ctx) })
 	err = parts.Wait()
-	p.metrics.restored.Store(false)
+	p.restored.Store(false)
 	// How far answers were sent is written down last.
 	flushing, cancel := context.WithTimeout(committing, flushTimeout)
 	if e := p.commits.join(noEvents); e != nil {
@@ -305,7 +307,7 @@ func (p *process) serve(ctx context.Context) error {
 		parts.Go(func() error { return p.followPredictions(ctx) })
 	}
 	parts.Go(func() error { p.expire(ctx); return nil })
-	p.metrics.restored.Store(true)
+	p.restored.Store(true)
 	p.Logger.InfoContext(ctx, "ready", "mllp", p.config.MLLP.Listen, "http", p.config.FHIR.Listen,
 		"visits", p.count().Visits, "key_id", p.bridge.KeyID())
 	return parts.Wait()
@@ -484,7 +486,7 @@ func (p *process) ready() error {
 	if stuck := p.commits.stuck(time.Now()); stuck > p.Config.Kafka.ReadyAfterStall {
 		return fmt.Errorf("kafka has not acknowledged anything for %v", stuck.Round(time.Second))
 	}
-	if !p.metrics.restored.Load() {
+	if !p.restored.Load() {
 		return errors.New("reading what was joined before")
 	}
 	return nil

@@ -125,7 +125,7 @@ func TestRun(t *testing.T) {
 		},
 		"short retention": {
 			func(_ *testing.T, c *config.Config, _ *ingest.Client) { c.Retrain.WindowDays = 365 },
-			"topic triage.", doctor.Warn, "training sees less",
+			"topic triage.notes", doctor.Warn, "looks back 365",
 		},
 		"no broker": {
 			func(_ *testing.T, c *config.Config, _ *ingest.Client) { c.Kafka.Brokers = []string{"127.0.0.1:1"} },
@@ -167,7 +167,7 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			installed, client := install(t)
-			installed.Retrain.WindowDays = 1 // what the brokers keep by default
+			installed.Retrain.WindowDays = 1 // below what the brokers keep by default, which the bed demand looks beyond
 			c.lack(t, installed, client)
 			found := false
 			for _, got := range doctor.Run(t.Context(), installed, now) {
@@ -180,7 +180,7 @@ func TestRun(t *testing.T) {
 					strings.Contains(got.Detail, c.detail):
 					found = true
 				case got.Status != doctor.OK && !slices.Contains(usual, got.Name) &&
-					!strings.HasPrefix(got.Name, "disk"):
+					!strings.HasPrefix(got.Name, "disk") && !strings.Contains(got.Detail, "looks back"):
 					t.Errorf("also %+v", got)
 				}
 			}
