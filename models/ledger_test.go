@@ -214,8 +214,8 @@ func TestWritersAtOnce(t *testing.T) {
 	}
 }
 
-// TestSwapDeniesNoRollback: a rollback that was served stays so in the history after a champion that another hand swapped
-// back was mended.
+// TestSwapDeniesNoRollback: a rollback that was served stays so in the history after a champion that another hand
+// swapped back was mended.
 func TestSwapDeniesNoRollback(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()

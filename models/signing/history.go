@@ -14,8 +14,8 @@ import (
 )
 
 // Head says how the history of a store ends and what is served, apart from both, so that it shows if one of them was
-// changed by hand. Its signatures cover them. While a change is made it allows what was before and what will be, so that
-// a crash leaves a sound store.
+// changed by hand. Its signatures cover them. While a change is made it allows what was before and what will be, so
+// that a crash leaves a sound store.
 type Head struct {
 	Format     string   `json:"format"`
 	Lines      int      `json:"lines"`    // of the history

@@ -96,9 +96,9 @@ func TestFollowsParallelAnalysis(t *testing.T) {
 	}
 }
 
-// The share of planted questionnaires in which each criterion alone, and fit, find the number of factors. WARDCAST_LONG=100
-// measures all kinds, 100 samples of those with phi = .4 and at most 500 participants and 20 of the others; 1 draws few, of
-// three kinds.
+// The share of planted questionnaires in which each criterion alone, and fit, find the number of factors.
+// WARDCAST_LONG=100 measures all kinds, 100 samples of those with phi = .4 and at most 500 participants and 20 of the
+// others; 1 draws few, of three kinds.
 func TestNumberOfFactors(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("WARDCAST_LONG"))
 	if err != nil {
@@ -131,8 +131,8 @@ func TestNumberOfFactors(t *testing.T) {
 	}
 }
 
-// measure logs the shares. What is followed finds the number in .8 of the samples, and as often as parallel analysis but
-// for .05. Factors that correlate by .7 are told apart less often.
+// measure logs the shares. What is followed finds the number in .8 of the samples, and as often as parallel analysis
+// but for .05. Factors that correlate by .7 are told apart less often.
 func (c *clinical) measure(t *testing.T, samples int) {
 	var before, parallel, velicer, after float64
 	for seed := range samples {

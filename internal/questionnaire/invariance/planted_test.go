@@ -104,8 +104,8 @@ func (p *planted) options(seed uint64, method string) invariance.Options {
 	return o
 }
 
-// If one group misses more answers than the other, a warning says that DIF may be due to that. Items of one factor alone
-// leave few patterns of missing answers.
+// If one group misses more answers than the other, a warning says that DIF may be due to that. Items of one factor
+// alone leave few patterns of missing answers.
 func TestUnequalMissingAnswers(t *testing.T) {
 	t.Parallel()
 	p := &planted{groups: [2]int{250, 250}, factors: 1}

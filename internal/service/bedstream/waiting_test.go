@@ -127,8 +127,8 @@ func TestWaiting(t *testing.T) {
 	r.until("nobody after four days", func(all map[string]*waitlist.Patient) bool { return len(all) == 0 })
 }
 
-// TestClockWasAhead: whoever came before is listed once a clock that was months ahead is right, whether it was so at the
-// start or became so later, when all looked too old to be remembered.
+// TestClockWasAhead: whoever came before is listed once a clock that was months ahead is right, whether it was so at
+// the start or became so later, when all looked too old to be remembered.
 func TestClockWasAhead(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

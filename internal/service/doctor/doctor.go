@@ -87,7 +87,7 @@ const oldModel = 45 * 24 * time.Hour
 
 func (d *doctor) store(ctx context.Context) {
 	place := d.Models.Store
-	const train = "train a first model with `wardcast train` or `wardcast retrain` into models.store, or name another store"
+	const train = "train a first model with `wardcast train` or `wardcast retrain` into models.store, or name another"
 	var store *models.Store
 	d.check("store", place+" can be read", func(bad found) {
 		var err error

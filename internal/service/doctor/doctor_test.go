@@ -167,7 +167,7 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			installed, client := install(t)
-			installed.Retrain.WindowDays = 1 // below what the brokers keep by default, which the bed demand looks beyond
+			installed.Retrain.WindowDays = 1 // less than the brokers keep by default
 			c.lack(t, installed, client)
 			found := false
 			for _, got := range doctor.Run(t.Context(), installed, now) {

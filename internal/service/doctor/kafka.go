@@ -140,7 +140,8 @@ func (d *doctor) topic(t *topic, states map[string]*ingest.TopicState) {
 		const day = 24 * 3600 * 1000
 		if ms, err := strconv.Atoi(retention); err == nil && ms >= 0 && ms < t.keep*day {
 			bad(Warn, set(t.name, ingest.Retention, strconv.Itoa(t.keep*day)),
-				"topic %s keeps records for %d days, and retraining or bed demand looks back %d", t.name, ms/day, t.keep)
+				"topic %s keeps records for %d days, and retraining or bed demand looks back %d", t.name, ms/day,
+				t.keep)
 		}
 	})
 }
@@ -181,7 +182,8 @@ func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all [
 		need := func(status Status, allowed ingest.Operations, code int, operation, kind, name string) {
 			if !allowed.Has(code) {
 				bad(status, fmt.Sprintf("kafka-acls.sh --bootstrap-server %s --add --operation %s --%s %s "+
-					"--allow-principal …", d.Kafka.Brokers[0], operation, kind, name), "the user may not %s %s %s", strings.ToLower(operation), kind, name)
+					"--allow-principal …", d.Kafka.Brokers[0], operation, kind, name), "the user may not %s %s %s",
+					strings.ToLower(operation), kind, name)
 			}
 		}
 		for _, t := range all {

@@ -100,8 +100,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// A clock that is set back by an hour does not repeat a run. One that was far ahead when the wait began does not make it
-// last as long.
+// A clock that is set back by an hour does not repeat a run. One that was far ahead when the wait began does not make
+// it last as long.
 func TestRunWhenTheClockIsSet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // begins on 1 January 2000
