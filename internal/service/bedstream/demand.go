@@ -57,8 +57,8 @@ type Config struct {
 
 const (
 	answerable = 7 * 24 * time.Hour // how far back a forecast may be requested
-	// remembered is how far back the KafkaTopics are read: the memory a week ago, for the fit of the midnight before.
-	remembered = beds.Memory + answerable + 2*24*time.Hour
+	// Remembered is how far back the KafkaTopics are read: the memory a week ago, for the fit of the midnight before.
+	Remembered = beds.Memory + answerable + 2*24*time.Hour
 	readRate   = 10_000 // most predictions, outcomes and notes, of each, read per second
 )
 
@@ -209,7 +209,7 @@ func (d *Demand) follow(ctx context.Context, how *reading, topic string, each fu
 		how.latest = now
 		how.mu.Unlock()
 		f := ingest.Follow{
-			Topic: topic, From: now.Add(-remembered), Rate: readRate, Logger: d.log,
+			Topic: topic, From: now.Add(-Remembered), Rate: readRate, Logger: d.log,
 			Current: func(partition, partitions int) {
 				if !how.reached(partition, partitions, d.Now()) {
 					stop(errSetBack)

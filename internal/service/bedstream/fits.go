@@ -141,7 +141,7 @@ func (d *Demand) forget() {
 	defer d.mu.Unlock()
 	d.pool.Redate(d.Now())
 	until := d.predictions.until(d.outcomes.until(d.notes.until(d.Now()))) // so that a clock that was ahead shows
-	d.pool.Forget(until.Add(-answerable - 2*24*time.Hour))
+	d.pool.Forget(until.Add(beds.Memory - Remembered))
 	d.details.forget(until.Add(-detailed))
 	if d.predictions.read() {
 		d.details.forgetPeople(d.pool)
@@ -155,7 +155,8 @@ func (d *Demand) forget() {
 
 // renew adopts the fit of the generation in use, unless it is adopted. logged has the versions logged as damaged.
 func (d *Demand) renew(ctx context.Context, logged map[string]bool) {
-	version, err := d.Fit(), error(nil)
+	var err error
+	version := d.Fit()
 	d.mu.Lock()
 	fit := d.fits.stored
 	d.mu.Unlock()

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/internal/service/bedstream"
 )
 
-const bedDays = 52 // that the bed demand looks back, and a day
+const bedDays = int(bedstream.Remembered / (24 * time.Hour)) // that the bed demand looks back
 
 // topic is what the configuration needs of a KafkaTopic.
 type topic struct {
@@ -167,21 +169,13 @@ func (d *doctor) copies(names []string, states map[string]*ingest.TopicState) {
 	})
 }
 
-// level is how bad it is that something is not allowed.
-func level(needed bool) Status {
-	if needed {
-		return Fail
-	}
-	return Warn
-}
-
 func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all []topic,
 	states map[string]*ingest.TopicState,
 ) {
 	d.check("authorization", "the user may do all that serve does", func(bad found) {
-		need := func(status Status, allowed ingest.Operations, code int, operation, kind, name string) {
+		need := func(must bool, allowed ingest.Operations, code int, operation, kind, name string) {
 			if !allowed.Has(code) {
-				bad(status, fmt.Sprintf("kafka-acls.sh --bootstrap-server %s --add --operation %s --%s %s "+
+				bad(map[bool]Status{true: Fail, false: Warn}[must], fmt.Sprintf("kafka-acls.sh --bootstrap-server %s --add --operation %s --%s %s "+
 					"--allow-principal …", d.Kafka.Brokers[0], operation, kind, name), "the user may not %s %s %s",
 					strings.ToLower(operation), kind, name)
 			}
@@ -192,10 +186,10 @@ func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all [
 				continue
 			}
 			if t.read || t.replays {
-				need(level(t.read), s.Allowed, ingest.Read, "Read", "topic", t.name)
+				need(t.read, s.Allowed, ingest.Read, "Read", "topic", t.name)
 			}
 			if t.write || t.replays {
-				need(level(t.write), s.Allowed, ingest.Write, "Write", "topic", t.name)
+				need(t.write, s.Allowed, ingest.Write, "Write", "topic", t.name)
 			}
 		}
 		var groups []string
@@ -211,7 +205,7 @@ func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all [
 				bad(Warn, "run it again once the brokers have been up for a minute; then look at their log", "%v", err)
 				continue
 			}
-			need(Fail, allowed, ingest.Read, "Read", "group", group)
+			need(true, allowed, ingest.Read, "Read", "group", group)
 		}
 	})
 }
