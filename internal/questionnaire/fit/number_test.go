@@ -16,11 +16,12 @@ import (
 )
 
 // clinical is a kind of questionnaire as clinics have them: normal factors, all of whose correlations are phi, with six
-// items each that load by .45 to .75, and answers in five categories.
+// items each that load by .45 to .75, and answers in five categories. The first item of each factor loads by cross on
+// the next factor too.
 type clinical struct {
 	cuts                  []float64
 	participants, factors int
-	phi                   float64
+	phi, cross            float64
 }
 
 const itemsOfFactor = 6
@@ -46,7 +47,13 @@ func (c *clinical) options(t *testing.T, seed uint64) fit.Options {
 		}
 		row := []string{fmt.Sprintf("p%d", i)}
 		for j, l := range loadings {
-			v, answer := l*factors[j/itemsOfFactor]+math.Sqrt(1-l*l)*random.NormFloat64(), 0
+			v, communality := l*factors[j/itemsOfFactor], l*l
+			if j%itemsOfFactor == 0 {
+				v += c.cross * factors[(j/itemsOfFactor+1)%c.factors]
+				communality += c.cross*c.cross + 2*c.phi*l*c.cross
+			}
+			v += math.Sqrt(1-communality) * random.NormFloat64()
+			answer := 0
 			for answer < len(c.cuts) && v > c.cuts[answer] {
 				answer++
 			}
@@ -105,27 +112,25 @@ func TestNumberOfFactors(t *testing.T) {
 		t.Skip("it takes minutes: WARDCAST_LONG=1 runs it, WARDCAST_LONG=100 all of it for hours")
 	}
 	t.Parallel()
-	for _, cuts := range []struct {
-		name string
-		at   []float64
-	}{{"skewed", skewed()}, {"symmetric", symmetric()}} {
-		for _, phi := range []float64{0.4, 0, 0.7} {
-			for _, factors := range []int{1, 3, 5} {
-				for _, participants := range []int{200, 500, 2000} {
-					if factors == 1 && phi != 0.4 { // a single factor has no correlations
-						continue
-					}
-					c := clinical{cuts: cuts.at, participants: participants, factors: factors, phi: phi}
-					samples := max(n/5, 3)
-					if phi == 0.4 && participants < 2000 {
-						samples = max(n, 3)
-					}
-					if n == 1 && (cuts.name != "skewed" || phi != 0.4 || participants != 500) {
-						continue
-					}
-					t.Run(fmt.Sprintf("%s/phi=%v/k=%d/n=%d", cuts.name, phi, factors, participants),
-						func(t *testing.T) { c.measure(t, samples) })
+	measure := func(cuts string, c clinical) {
+		c.cuts = map[string][]float64{"skewed": skewed(), "symmetric": symmetric()}[cuts]
+		samples, common := n/5, c.phi == 0.4 && c.participants < 2000 && c.cross == 0
+		if common {
+			samples = n
+		}
+		if n > 1 || common && cuts == "skewed" && c.participants == 500 {
+			t.Run(fmt.Sprintf("%s/phi=%v/k=%d/n=%d/cross=%v", cuts, c.phi, c.factors, c.participants, c.cross),
+				func(t *testing.T) { c.measure(t, max(samples, 3)) })
+		}
+	}
+	for _, cuts := range []string{"skewed", "symmetric"} {
+		for _, participants := range []int{200, 500, 2000} {
+			measure(cuts, clinical{participants: participants, factors: 1, phi: 0.4}) // no correlations
+			for _, factors := range []int{3, 5} {
+				for _, phi := range []float64{0.4, 0, 0.7} {
+					measure(cuts, clinical{participants: participants, factors: factors, phi: phi})
 				}
+				measure(cuts, clinical{participants: participants, factors: factors, phi: 0.4, cross: 0.3})
 			}
 		}
 	}
