@@ -6,9 +6,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire/cfa"
 	"github.com/wardcast/wardcast/internal/table"
@@ -132,7 +134,9 @@ func TestErrorsCover(t *testing.T) {
 		truth, correlations := rotate(&planted)
 		r := rand.New(rand.NewPCG(3, 9))
 		for _, full := range []bool{false, true} {
-			var inside, all, insidePhi, allPhi float64
+			var inside, all, insidePhi, allPhi, missing float64
+			var biases [2][p][]float64
+			var biasesPhi []float64
 			for range samples {
 				x := mat.NewDense(n, p, nil)
 				for i := range n {
@@ -142,8 +146,9 @@ func TestErrorsCover(t *testing.T) {
 						x.Set(i, j, mat.Dot(l, f)+math.Sqrt(1-mat.Dot(l, l))*r.NormFloat64())
 					}
 					for j := range p {
-						if full && (j%6 > 2 && x.At(i, 0) < -.2 || j > 8 && x.At(i, 6) < 0) {
+						if full && (j%6 > 2 && x.At(i, 0) < -.1 || j > 8 && x.At(i, 6) < 0) {
 							x.Set(i, j, math.NaN())
+							missing += 1 / float64(samples*n*p)
 						}
 					}
 				}
@@ -159,19 +164,34 @@ func TestErrorsCover(t *testing.T) {
 					}
 					sign := math.Copysign(1, mat.Sum(truth.ColView(of)))
 					for i := range p {
-						if all++; math.Abs(m.Loadings.At(i, f)-sign*truth.At(i, of)) < normal*errs.At(i, f) {
+						bias := sign*m.Loadings.At(i, f) - truth.At(i, of)
+						biases[of][i] = append(biases[of][i], bias)
+						if all++; math.Abs(bias) < normal*errs.At(i, f) {
 							inside++
 						}
 					}
 				}
 				if phiErrs != nil {
-					if allPhi++; math.Abs(m.Phi.At(0, 1)-math.Abs(correlations.At(0, 1))) < normal*phiErrs.At(0, 1) {
+					bias := m.Phi.At(0, 1) - math.Abs(correlations.At(0, 1))
+					biasesPhi = append(biasesPhi, bias)
+					if allPhi++; math.Abs(bias) < normal*phiErrs.At(0, 1) {
 						insidePhi++
 					}
 				}
 			}
-			t.Logf("%s, full information %t: %.3f of %.0f loadings, %.3f of %.0f correlations", by, full, inside/all, all,
+			t.Logf("%s, %.0f %% missing: %.3f of %.0f loadings, %.3f of %.0f correlations", by, 100*missing, inside/all, all,
 				insidePhi/allPhi, allPhi)
+			worst, beyond := 0., 0
+			for _, loading := range slices.Concat(biases[0][:], biases[1][:]) {
+				mean, sd := stat.MeanStdDev(loading, nil)
+				worst = max(worst, math.Abs(mean))
+				if math.Abs(mean) > 2*sd/math.Sqrt(float64(len(loading))) {
+					beyond++
+				}
+			}
+			mean, sd := stat.MeanStdDev(biasesPhi, nil)
+			t.Logf("the bias of loadings is at most %.4f, beyond two standard errors for %d; that of phi %.4f ± %.4f", worst,
+				beyond, mean, sd/math.Sqrt(allPhi))
 			if share := inside / all; !(low <= share && share <= high) || all < 20*float64(samples) {
 				t.Errorf("%s, full information %t: %.3f of %.0f loadings within %v standard errors", by, full, share, all,
 					normal)
