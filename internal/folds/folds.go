@@ -110,12 +110,7 @@ func Spread(y []int, classes, k int, seed uint64) []int {
 	random := rand.New(rand.NewPCG(seed, spreadStream))
 	next := 0
 	for class := range classes {
-		var members []int
-		for i, c := range y {
-			if c == class {
-				members = append(members, i)
-			}
-		}
+		members := lists.Where(len(y), func(i int) bool { return y[i] == class })
 		random.Shuffle(len(members), func(a, b int) { members[a], members[b] = members[b], members[a] })
 		for _, i := range members {
 			foldOf[i] = next % k

@@ -14,6 +14,16 @@ func Map[T, U any](all []T, f func(T) U) []U {
 	return Make(len(all), func(i int) U { return f(all[i]) })
 }
 
+// Where returns which of the numbers 0 … n−1 the condition holds for, nil if it holds for none.
+func Where(n int, holds func(i int) bool) (at []int) {
+	for i := range n {
+		if holds(i) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
 // Count returns how many entries of a list the condition holds for.
 func Count[T any](all []T, holds func(T) bool) (n int) {
 	for _, v := range all {

@@ -9,6 +9,9 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Topics returns the order of the columns of topics, p×k, in which they are nearest to those of previous, p×l: the
@@ -39,7 +42,7 @@ func match(previous, topics *mat.Dense, gain func(cosine float64) float64) (perm
 	_, l := previous.Dims()
 	_, k := topics.Dims()
 	all, gains := mat.NewDense(l, k, nil), mat.NewDense(min(k, l), k, nil)
-	all.Mul(directions(previous).T(), directions(topics))
+	all.Mul(linalg.Directions(previous).T(), linalg.Directions(topics))
 	gains.Apply(func(t, c int, _ float64) float64 { return gain(all.At(t, c)) }, gains)
 	cosines = make([]float64, k)
 	permutation = assign(gains)
@@ -47,28 +50,7 @@ func match(previous, topics *mat.Dense, gain func(cosine float64) float64) (perm
 	for t, c := range permutation {
 		cosines[t], taken[c] = all.At(t, c), true
 	}
-	for c := range taken {
-		if !taken[c] {
-			permutation = append(permutation, c)
-		}
-	}
-	return permutation, cosines
-}
-
-// directions returns the columns of a at length one, those without a length as 0.
-func directions(a *mat.Dense) *mat.Dense {
-	rows, k := a.Dims()
-	out := mat.NewDense(rows, k, nil)
-	for c := range k {
-		length := mat.Norm(a.ColView(c), 2)
-		if !(length > 0) || math.IsInf(length, 1) {
-			continue
-		}
-		for j := range rows {
-			out.Set(j, c, a.At(j, c)/length)
-		}
-	}
-	return out
+	return append(permutation, lists.Where(k, func(c int) bool { return !taken[c] })...), cosines
 }
 
 // assign returns for each row a column of its own so that the sum of the gains is largest. Gains have at least as many

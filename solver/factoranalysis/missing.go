@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -47,12 +48,8 @@ func Patterns(x *mat.Dense) []Pattern {
 	}
 	var all []Pattern
 	for _, members := range rows {
-		g := Pattern{N: len(members)}
-		for j := range p {
-			if v := x.At(members[0], j); v == v {
-				g.Items = append(g.Items, j)
-			}
-		}
+		one := x.RawRowView(members[0])
+		g := Pattern{N: len(members), Items: lists.Where(p, func(j int) bool { return one[j] == one[j] })}
 		if len(g.Items) == 0 {
 			continue
 		}
@@ -178,12 +175,7 @@ func NormalScore(patterns []Pattern, mu []float64, sigma *mat.SymDense) (log flo
 				}
 			}
 		}
-		var missing []int
-		for i, answered := range known {
-			if !answered {
-				missing = append(missing, i)
-			}
-		}
+		missing := lists.Where(p, func(i int) bool { return !known[i] })
 		ofMissing, ok := fill(part, missing, k, moments, weight)
 		if !ok {
 			return 0, nil, nil, false

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -124,12 +125,8 @@ func (w *weigher) weigh(items []int) (weights *mat.Dense, errs []float64, err er
 	_, k := w.structure.Dims()
 	errs = make([]float64, k)
 	if w.correlations != nil {
-		r, s := mat.NewSymDense(len(items), nil), linalg.SelectRows(w.structure, items)
-		for a, i := range items {
-			for b, j := range items[:a+1] {
-				r.SetSym(a, b, w.correlations.At(i, j))
-			}
-		}
+		r, s := &mat.SymDense{}, linalg.SelectRows(w.structure, items)
+		r.SubsetSym(w.correlations, items)
 		if weights, err = regression(r, s); err != nil {
 			return nil, nil, err
 		}
@@ -165,12 +162,7 @@ func (w *weigher) weigh(items []int) (weights *mat.Dense, errs []float64, err er
 // score fills the rows of the participants who answered exactly the known items.
 func (w *weigher) score(x mat.Matrix, known string, rows []int) error {
 	p, k := w.structure.Dims()
-	var items []int
-	for j := range p {
-		if known[j] == 1 {
-			items = append(items, j)
-		}
-	}
+	items := lists.Where(p, func(j int) bool { return known[j] == 1 })
 	if len(items) == 0 {
 		for _, i := range rows {
 			for t := range k {

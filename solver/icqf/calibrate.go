@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -171,12 +172,7 @@ func (b *balance) each(work func(g, i int) error) error {
 
 // deal returns the problems of a participant, that of all answers last.
 func (b *balance) deal(s *Scorer, answers, confounds []float64, random *rand.Rand) []part {
-	var given []int
-	for j, v := range answers {
-		if v == v {
-			given = append(given, j)
-		}
-	}
+	given := lists.Where(len(answers), func(j int) bool { return answers[j] == answers[j] })
 	problem := func(some []float64) part {
 		s.set(some, confounds)
 		return part{

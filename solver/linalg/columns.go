@@ -60,6 +60,31 @@ func SelectColumns(a *mat.Dense, columns []int) *mat.Dense {
 	return out
 }
 
+// Directions returns the columns of a matrix at length one, those that are zero or not finite as 0.
+func Directions(a *mat.Dense) *mat.Dense {
+	rows, k := a.Dims()
+	out := mat.NewDense(rows, k, nil)
+	for c := range k {
+		length := mat.Norm(a.ColView(c), 2)
+		if !(length > 0) || math.IsInf(length, 1) {
+			continue
+		}
+		for j := range rows {
+			out.Set(j, c, a.At(j, c)/length)
+		}
+	}
+	return out
+}
+
+// Cosine returns the cosine of the angle between column s of A and column t of B, 0 if one of them is 0.
+func Cosine(a, b *mat.Dense, s, t int) float64 {
+	f, g := a.ColView(s), b.ColView(t)
+	if lengths := mat.Norm(f, 2) * mat.Norm(g, 2); lengths > 0 {
+		return mat.Dot(f, g) / lengths
+	}
+	return 0
+}
+
 // NewLike returns a zero matrix of the shape of a.
 func NewLike(a *mat.Dense) *mat.Dense {
 	rows, cols := a.Dims()

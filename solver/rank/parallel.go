@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -255,14 +256,8 @@ func (s *ParallelSettings) draw(ctx context.Context, x mat.Matrix, d int) ([][]f
 	n, p := x.Dims()
 	random := rand.New(rand.NewPCG(s.Seed, uint64(d)))
 	y := mat.DenseCopyOf(x)
-	var known []int
 	for j := range p {
-		known = known[:0]
-		for i := range n {
-			if !math.IsNaN(x.At(i, j)) {
-				known = append(known, i)
-			}
-		}
+		known := lists.Where(n, func(i int) bool { return !math.IsNaN(x.At(i, j)) })
 		for e, i := range known {
 			if s.Correlation != factoranalysis.Polychoric && !s.Strict {
 				y.Set(i, j, random.NormFloat64())

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -113,12 +114,7 @@ func heldOut(of *fit.Outcome, l *fit.Learnt, held, items []int) (*division, erro
 	d := newDivision(len(places))
 	groups := min(mostFolds, len(l.Items))
 	for g := range groups {
-		var hidden []int // places among the items of l
-		for at, i := range l.Items {
-			if slices.Index(items, i)%groups == g {
-				hidden = append(hidden, at)
-			}
-		}
+		hidden := lists.Where(len(l.Items), func(at int) bool { return slices.Index(items, l.Items[at])%groups == g })
 		x := of.Study.AnswersOf(held, l.Items)
 		n, _ := x.Dims()
 		for i := range n {
@@ -264,10 +260,9 @@ func (d *division) shares(confounds bool) *model.ExplainedBy {
 		return model.Share{Share: ratio((alone+lost)/2, d.variance), Alone: ratio(alone, d.variance), Lost: ratio(lost,
 			d.variance)}
 	}
-	e := &model.ExplainedBy{Factors: []model.Share{}, Means: share(players - 1).Share, ConfoundsAlone: ratio(
-		d.variance-d.left, d.variance)}
-	for t := range players - 2 {
-		e.Factors = append(e.Factors, share(t))
+	e := &model.ExplainedBy{
+		Factors: lists.Make(players-2, share), Means: share(players - 1).Share,
+		ConfoundsAlone: ratio(d.variance-d.left, d.variance),
 	}
 	if confounds {
 		of := share(players - 2)

@@ -126,7 +126,7 @@ func matched(a, b *mat.Dense, signed bool) match {
 		order, _ = align.Factors(a, b)
 	}
 	for t := range min(len(first), len(second)) {
-		correlation, congruence := cosine(centredA, centredB, t, order[t]), cosine(a, b, t, order[t])
+		correlation, congruence := linalg.Cosine(centredA, centredB, t, order[t]), linalg.Cosine(a, b, t, order[t])
 		if !signed && congruence < 0 {
 			correlation, congruence = -correlation, -congruence
 		}
@@ -135,24 +135,9 @@ func matched(a, b *mat.Dense, signed bool) match {
 	return m
 }
 
-// cosine returns the cosine of column s of a and column t of b, 0 if one of them is 0.
-func cosine(a, b *mat.Dense, s, t int) float64 {
-	f, g := a.ColView(s), b.ColView(t)
-	if lengths := mat.Norm(f, 2) * mat.Norm(g, 2); lengths > 0 {
-		return mat.Dot(f, g) / lengths
-	}
-	return 0
-}
-
 // filled returns the columns that are not all 0.
-func filled(a *mat.Dense) (columns []int) {
-	_, k := a.Dims()
-	for t := range k {
-		if mat.Norm(a.ColView(t), 1) > 0 {
-			columns = append(columns, t)
-		}
-	}
-	return columns
+func filled(a *mat.Dense) []int {
+	return lists.Where(a.RawMatrix().Cols, func(t int) bool { return mat.Norm(a.ColView(t), 1) > 0 })
 }
 
 // Measure is a mean with the standard deviation about it.

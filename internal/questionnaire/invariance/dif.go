@@ -151,8 +151,10 @@ func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 	m := &matcher{
 		run: r, answers: r.study.AnswersOf(r.both, r.items()), known: linalg.SelectRows(r.study.Known, r.both),
 	}
-	m.first = append(m.first, lists.Map(r.both, func(i int) float64 { return float64(r.study.Labels[0][i]) })...)
-	if b := m.confounds(); !b.add(m.first) {
+	m.first = lists.Map(r.both, func(i int) float64 { return float64(r.study.Labels[0][i]) })
+	b := newBasis(len(m.first))
+	b.addAll(m.known)
+	if !b.add(m.first) {
 		return nil, questionnaire.Optionf("the confounds determine the groups of %q", r.Group)
 	}
 	var err error
@@ -170,12 +172,9 @@ func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 		return nil, err
 	}
 	p, k := both.Loadings.Dims()
-	var filled []int
-	for t := range k {
-		if covariance.At(t, t) > 0 && mat.Norm(both.Loadings.ColView(t), 2) > 0 {
-			filled = append(filled, t)
-		}
-	}
+	filled := lists.Where(k, func(t int) bool {
+		return covariance.At(t, t) > 0 && mat.Norm(both.Loadings.ColView(t), 2) > 0
+	})
 	if len(filled) == 0 {
 		return nil, questionnaire.Optionf("all factors of both groups are empty, so there are no scores")
 	}
@@ -192,20 +191,6 @@ func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 		}
 	}
 	return m, nil
-}
-
-// confounds returns the basis of an intercept and the confounds of all participants.
-func (m *matcher) confounds() *basis {
-	b, one := &basis{}, make([]float64, len(m.first))
-	floats.AddConst(1, one)
-	b.add(one)
-	if m.known != nil {
-		_, c := m.known.Dims()
-		for t := range c {
-			b.add(mat.Col(nil, t, m.known))
-		}
-	}
-	return b
 }
 
 // factorCovariance returns the covariance of the factors for factor analysis, otherwise of the scores, k×k.
@@ -330,22 +315,14 @@ func adjust(items []ItemDIF) {
 // those of Wald tests with standard errors HC3 (MacKinnon and White 1985), which hold if the variance differs between
 // groups or scores. The effect of g, divided by 1 − own, is the difference.
 func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
-	var rows []int
-	for i := range m.first {
-		if !math.IsNaN(m.answers.At(i, j)) {
-			rows = append(rows, i)
-		}
-	}
+	rows := lists.Where(len(m.first), func(i int) bool { return !math.IsNaN(m.answers.At(i, j)) })
 	item, nan := m.run.study.Items[j], figure(math.NaN())
 	d := ItemDIF{
 		Item: item.Name, Reversed: item.Reversed, Participants: len(rows), Difference: nan, Low: nan, High: nan,
 		UniformP: nan, NonuniformP: nan, P: nan, AdjustedP: nan, UniformR2Change: nan, NonuniformR2Change: nan,
 	}
 	y, g := mat.Col(nil, j, linalg.SelectRows(m.answers, rows)), lists.Take(m.first, rows)
-	one := make([]float64, len(rows))
-	floats.AddConst(1, one)
-	b := &basis{}
-	b.add(one)
+	b := newBasis(len(rows))
 	y = b.residual(y)
 	total := floats.Dot(y, y)
 	scores = linalg.SelectRows(scores, rows)
@@ -358,13 +335,7 @@ func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 	}
 	u := slices.Clone(y)
 	floats.Sub(u, b.residual(y)) // of mean 0
-	if m.known != nil {
-		known := linalg.SelectRows(m.known, rows)
-		_, c := known.Dims()
-		for t := range c {
-			b.add(mat.Col(nil, t, known))
-		}
-	}
+	b.addAll(linalg.SelectRows(m.known, rows))
 	y = b.residual(y)
 	left := floats.Dot(y, y)
 	d.R2 = 1 - left/total
@@ -396,6 +367,20 @@ func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 
 // basis holds the columns of a linear regression made orthonormal, in their order.
 type basis struct{ columns [][]float64 }
+
+// newBasis returns the basis of an intercept.
+func newBasis(rows int) *basis {
+	b := &basis{}
+	b.add(slices.Repeat([]float64{1}, rows))
+	return b
+}
+
+// addAll adds the columns of a matrix, which may be nil.
+func (b *basis) addAll(x *mat.Dense) {
+	for t := 0; x != nil && t < x.RawMatrix().Cols; t++ {
+		b.add(mat.Col(nil, t, x))
+	}
+}
 
 // dependent is the share of a column's length below which the residual counts as 0: earlier columns explain the column.
 const dependent = 1e-8

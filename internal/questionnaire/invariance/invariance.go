@@ -21,6 +21,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
@@ -201,13 +202,8 @@ func (o *Options) begin() (*run, error) {
 }
 
 // members returns the rows of the first or the second group.
-func members(t *answers.Table, group int) (rows []int) {
-	for i, class := range t.Labels[0] {
-		if class == int8(1-group) {
-			rows = append(rows, i)
-		}
-	}
-	return rows
+func members(t *answers.Table, group int) []int {
+	return lists.Where(len(t.Labels[0]), func(i int) bool { return t.Labels[0][i] == int8(1-group) })
 }
 
 func (r *run) items() []int { return linalg.Indices(len(r.study.Items)) }

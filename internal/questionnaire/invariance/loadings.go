@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"sync"
 
 	"gonum.org/v1/gonum/mat"
@@ -75,29 +75,8 @@ type pair struct {
 
 // congruences returns Tucker's congruence of each factor; 0 if it is empty in a group.
 func (p *pair) congruences() []float64 {
-	_, k := p.loadings[0].Dims()
-	all := make([]float64, k)
-	for t := range all {
-		a, b := p.loadings[0].ColView(t), p.loadings[1].ColView(t)
-		if length := mat.Norm(a, 2) * mat.Norm(b, 2); length > 0 {
-			all[t] = mat.Dot(a, b) / length
-		}
-	}
-	return all
-}
-
-// directions returns the loadings with factors of length 1, or 0 for empty ones.
-func directions(loadings *mat.Dense) *mat.Dense {
-	_, k := loadings.Dims()
-	lengths := make([]float64, k)
-	for t := range lengths {
-		if lengths[t] = 1; mat.Norm(loadings.ColView(t), 2) > 0 {
-			lengths[t] = 1 / mat.Norm(loadings.ColView(t), 2)
-		}
-	}
-	out := linalg.NewLike(loadings)
-	linalg.ScaleColumns(out, loadings, lengths)
-	return out
+	a, b := p.loadings[0], p.loadings[1]
+	return lists.Make(a.RawMatrix().Cols, func(t int) float64 { return linalg.Cosine(a, b, t, t) })
 }
 
 // arrange matches order and signs of the factors to those of the reference. It returns their former indices.
@@ -110,19 +89,15 @@ func arrange(loadings, reference *mat.Dense) (arranged *mat.Dense, from []int) {
 
 // turn changes the sign of the columns whose cosine is below 0.
 func turn(loadings *mat.Dense, cosines []float64) {
-	loadings.Apply(func(_, t int, v float64) float64 {
-		if cosines[t] < 0 {
-			return -v
-		}
-		return v
-	}, loadings)
+	signs := lists.Map(cosines, func(c float64) float64 { return math.Copysign(1, c) })
+	linalg.ScaleColumns(loadings, loadings, signs)
 }
 
 // match matches the factors of two groups one to one, by congruence, in the order of the factors of both together.
 func match(first, second, both *mat.Dense) *pair {
 	second, at := arrange(second, first)
 	middle := &mat.Dense{}
-	middle.Add(directions(first), directions(second))
+	middle.Add(linalg.Directions(first), linalg.Directions(second))
 	order, cosines := align.Factors(both, middle)
 	p := &pair{columns: [2][]int{order, make([]int, len(order))}}
 	for t, c := range order {
@@ -259,27 +234,29 @@ func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
 // participants would not: if the factors of one group vary more, they reject equal factors far too often.
 func (r *run) configural(seen *pair, samples []*pair) {
 	congruences := seen.congruences()
-	a, b := directions(seen.loadings[0]), directions(seen.loadings[1])
+	a, b := linalg.Directions(seen.loadings[0]), linalg.Directions(seen.loadings[1])
 	m := &mat.Dense{}
 	m.Add(a, b)
-	m = directions(m)
+	m = linalg.Directions(m)
 	var drawn, same [][]float64
 	var least []float64
 	for _, s := range samples {
 		drawn = append(drawn, s.congruences())
-		null := &pair{loadings: [2]*mat.Dense{directions(s.loadings[0]), directions(s.loadings[1])}}
+		null := &pair{}
 		for g, from := range []*mat.Dense{a, b} {
+			null.loadings[g] = linalg.Directions(s.loadings[g])
 			null.loadings[g].Sub(null.loadings[g], from)
 			null.loadings[g].Add(null.loadings[g], m)
 		}
 		c := null.congruences()
 		same, least = append(same, c), append(least, slices.Min(c))
 	}
+	names := model.FactorNames(a)
 	for t, c := range congruences {
 		by := column(same, t)
 		chance := p(by, func(v float64) bool { return v <= c })
 		f := Factor{
-			Factor: factorName(t), Congruence: c, Interval: basic(c, column(drawn, t)),
+			Factor: names[t], Congruence: c, Interval: basic(c, column(drawn, t)),
 			Reference: quantile(.05, by), P: chance, Reading: reading(c, chance),
 			Empty: mat.Norm(seen.loadings[0].ColView(t), 2) == 0 || mat.Norm(seen.loadings[1].ColView(t), 2) == 0,
 		}
@@ -291,8 +268,6 @@ func (r *run) configural(seen *pair, samples []*pair) {
 	worst := slices.Min(congruences)
 	r.Configural.P = p(least, func(v float64) bool { return v <= worst })
 }
-
-func factorName(t int) string { return "factor" + strconv.Itoa(t+1) }
 
 // p returns (1 + the number of values that are as extreme) / (1 + the number of values).
 func p(values []float64, extreme func(float64) bool) float64 {

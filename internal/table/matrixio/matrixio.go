@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/matrix"
@@ -156,12 +157,7 @@ var nameless = regexp.MustCompile(`^(|Unnamed: \d+|__index_level_\d+__)$`)
 // ErrFormat; NaN, infinities and numbers beyond float64 give linalg.ErrNonFinite.
 func (o Options) read(rows *table.Reader) (mat.Matrix, error) {
 	width := len(rows.Header) // which rows of JSON lines let grow
-	var columns []int
-	for i, name := range rows.Header {
-		if !nameless.MatchString(name) {
-			columns = append(columns, i)
-		}
-	}
+	columns := lists.Where(width, func(i int) bool { return !nameless.MatchString(rows.Header[i]) })
 	switch left := width - len(columns); {
 	case len(columns) == 0:
 		return nil, malformed(rows.HeaderLine, 0, "no column has a name")
