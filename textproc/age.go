@@ -169,9 +169,7 @@ func (t *Transformer) skipPoint(at int) int {
 
 // sexAt reports whether the word at i is a sex. The f of f/u and of f12 does not.
 func (t *Transformer) sexAt(i int) bool {
-	if i >= len(t.lex) || t.lex[i].word == nil || t.lex[i].word.sex == 0 {
-		return false
-	}
-	return len(t.lex[i].word.raw) > 1 || !(t.isNumber(i+1) && t.lex[i+1].glued) &&
-		!(t.isMark(i+1, '/') && t.lex[i+1].glued && t.touchesLetters(i+2))
+	w := t.wordAt(i)
+	return w != nil && w.sex != 0 && (len(w.raw) > 1 || !(t.isNumber(i+1) && t.lex[i+1].glued) &&
+		!(t.isMark(i+1, '/') && t.lex[i+1].glued && t.touchesLetters(i+2)))
 }

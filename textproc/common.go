@@ -2,30 +2,22 @@ package textproc
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
-	_ "embed"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
 )
 
-// commonFile holds the words of at least three letters a to z of Debian's wamerican 2020.12.07, one on a line, but
-// those that it also has with a capital, as it has Baker and Burns, and those that have the stem of such a word:
-// bakers, burning. wamerican is SCOWL (Kevin Atkinson and others, public domain and permissive licences, see
-// wordlist.aspell.net).
-//
-//go:embed concepts/common.txt.gz
-var commonFile []byte
-
-// commonWords holds the words of commonFile.
+// commonWords holds the words of at least three letters a to z of Debian's wamerican 2020.12.07, but those that it also
+// has with a capital, as it has Baker and Burns, and those that have the stem of such a word: bakers, burning.
+// wamerican is SCOWL (Kevin Atkinson and others, public domain and permissive licences, see wordlist.aspell.net).
 var commonWords = sync.OnceValue(func() map[string]bool {
-	words := make(map[string]bool)
-	file, err := gzip.NewReader(bytes.NewReader(commonFile))
+	file, err := gzip.NewReader(strings.NewReader(builtinFile("common.txt.gz")))
 	if err != nil {
 		panic("textproc: common words: " + err.Error())
 	}
+	words := make(map[string]bool)
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		words[lines.Text()] = true
 	}
@@ -51,8 +43,7 @@ func (v *Vectorizer) isCommon(raw string) bool {
 func (v *Vectorizer) isCommonTerm(text string) bool {
 	return !slices.ContainsFunc(strings.Fields(text), func(part string) bool {
 		_, part = StatusOf(part)
-		_, stop := v.stops[part]
-		return !stop && !v.names[part] && !strings.Contains(part, ":") && !commonStems()[part]
+		return !v.stops[part] && !v.names[part] && !strings.Contains(part, ":") && !commonStems()[part]
 	})
 }
 
@@ -69,14 +60,9 @@ func lettersOf(form string) []string {
 	return strings.FieldsFunc(form, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
 }
 
-//go:embed concepts/stopwords.txt
-var stopWordsFile string
-
-func builtinStopWords() []string { return listed(stopWordsFile) }
-
-// listed returns the words of a list, one on a line, without comments.
-func listed(file string) []string {
-	words := slices.Collect(strings.Lines(file))
+// listed returns the words of a built-in list, one on a line, without comments.
+func listed(name string) []string {
+	words := slices.Collect(strings.Lines(builtinFile(name)))
 	for i, line := range words {
 		words[i] = strings.TrimSpace(line)
 	}

@@ -145,11 +145,10 @@ func (v *Vectorizer) several(senses []Sense, entries map[string]*entry) (map[str
 			}
 		}
 		if s.Cues != nil {
-			x.cues = make(map[string]bool)
-			for _, cue := range s.Cues {
-				x.cues[cue] = true
-				x.slashes = x.slashes || len(cue) > 1 && strings.Contains(cue, "/") && !strings.Contains(cue, "#")
-			}
+			x.cues = setOf(s.Cues)
+			x.slashes = slices.ContainsFunc(s.Cues, func(cue string) bool {
+				return len(cue) > 1 && strings.Contains(cue, "/") && !strings.Contains(cue, "#")
+			})
 		}
 		e.senses = append(e.senses, x)
 	}

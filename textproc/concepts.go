@@ -2,8 +2,7 @@ package textproc
 
 import (
 	"bufio"
-	"cmp"
-	_ "embed"
+	"embed"
 	"fmt"
 	"io"
 	"slices"
@@ -13,29 +12,26 @@ import (
 	"unicode"
 )
 
-//go:embed concepts/concepts.tsv
-var conceptsFile string
+// builtinFiles are the tables and lists that notes are read by.
+//
+//go:embed concepts
+var builtinFiles embed.FS
 
-//go:embed concepts/senses.tsv
-var sensesFile string
+// builtinFile returns one of them.
+func builtinFile(name string) string {
+	data, err := builtinFiles.ReadFile("concepts/" + name)
+	if err != nil {
+		panic("textproc: " + err.Error())
+	}
+	return string(data)
+}
 
-//go:embed concepts/status.tsv
-var statusFile string
-
-//go:embed concepts/uk.tsv
-var ukFile string
-
-//go:embed concepts/au.tsv
-var auFile string
-
-//go:embed concepts/in.tsv
-var inFile string
-
-//go:embed concepts/ca.tsv
-var caFile string
-
-//go:embed concepts/dialects.tsv
-var dialectsFile string
+// builtinLines is lines of a built-in table, which has no fault.
+func builtinLines(name string, width int, add func(fields []string) error) {
+	if err := lines(strings.NewReader(builtinFile(name)), width, add); err != nil {
+		panic("textproc: " + name + ": " + err.Error())
+	}
+}
 
 // Dialects are the varieties of English whose words contradict those of others. The words that do not are in Builtin.
 var Dialects = []string{"us", "uk", "au", "in", "ca"}
@@ -98,18 +94,12 @@ func Builtin() *Concepts { return builtin() }
 
 var builtin = sync.OnceValue(func() *Concepts {
 	c := newConceptReader()
-	err := cmp.Or(
-		lines(strings.NewReader(conceptsFile), 4, c.addConcept),
-		lines(strings.NewReader(ukFile), 4, c.addWords),
-		lines(strings.NewReader(auFile), 4, c.addWords),
-		lines(strings.NewReader(inFile), 4, c.addWords),
-		lines(strings.NewReader(caFile), 4, c.addWords),
-		lines(strings.NewReader(sensesFile), 5, c.all.addSense),
-		lines(strings.NewReader(statusFile), 3, c.all.addTrigger),
-	)
-	if err != nil {
-		panic("textproc: built-in concepts: " + err.Error())
+	builtinLines("concepts.tsv", 4, c.addConcept)
+	for _, dialect := range Dialects[1:] {
+		builtinLines(dialect+".tsv", 4, c.addWords)
 	}
+	builtinLines("senses.tsv", 5, c.all.addSense)
+	builtinLines("status.tsv", 3, c.all.addTrigger)
 	return &c.all
 })
 
@@ -121,15 +111,12 @@ func (c *Concepts) In(dialect string) (*Concepts, error) {
 	}
 	own := &Concepts{Concepts: c.Concepts, Triggers: c.Triggers, Dialect: dialect}
 	senses := make(map[string]string)
-	err := lines(strings.NewReader(dialectsFile), 3, func(fields []string) error {
+	builtinLines("dialects.tsv", 3, func(fields []string) error {
 		if fields[0] == dialect {
 			senses[fields[1]] = fields[2]
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
 	for _, s := range c.Senses {
 		if sense := senses[s.Surface]; sense != "" && s.Where == "" {
 			s.Sense = sense

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -29,24 +28,11 @@ func CountTerms(docs []Document, s Settings) (*Counts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return countDocs(draft, docs), nil
-}
-
-func countDocs(draft *Vectorizer, docs []Document) *Counts {
-	c, patients := gather(docs, (*Counts).Add, func(texts iter.Seq2[int, string]) *Counts {
-		return &Counts{tallies: countTerms(draft, texts), words: map[WordUse]struct{}{}}
-	})
-	c.documents, c.patients = len(docs), patients
-	return c
+	return gather(docs, draft.countTerms), nil
 }
 
 // CountPieces counts the pieces of the words of docs as LearnPieces does.
-func (v *Vectorizer) CountPieces(docs []Document) *Counts {
-	c, patients := gather(docs, (*Counts).Add,
-		func(texts iter.Seq2[int, string]) *Counts { return countPieces(v, texts) })
-	c.documents, c.patients = len(docs), patients
-	return c
-}
+func (v *Vectorizer) CountPieces(docs []Document) *Counts { return gather(docs, v.countPieces) }
 
 // Add adds counts of other patients, which must not be used afterwards.
 func (c *Counts) Add(more *Counts) {

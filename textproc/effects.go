@@ -229,10 +229,8 @@ func endReason(_ *Transformer, s *scope, _ int) {
 // denyChange denies a change of a function of the body, or a list that ends with "or"; a finding that does not change
 // is there.
 func denyChange(t *Transformer, s *scope, i int) {
-	if i+1 < len(t.events) && t.events[i+1].kind == mentioned {
-		if t.isClass(int(t.mentions[t.events[i+1].mention].first), function) || t.endsWithOr(i+1) {
-			s.open(deny)
-		}
+	if m := t.mentionOf(i + 1); m != nil && (t.isClass(int(m.first), function) || t.endsWithOr(i+1)) {
+		s.open(deny)
 	}
 }
 
@@ -246,8 +244,7 @@ func denyEither(t *Transformer, s *scope, i int) {
 }
 
 func denyTested(t *Transformer, s *scope, i int) {
-	begins := i > 0 && t.events[i-1].kind == comma
-	listed := begins && i+1 < len(t.events) && t.events[i+1].kind == mentioned // pos etoh, neg drugs
+	listed := i > 0 && t.events[i-1].kind == comma && t.mentionOf(i+1) != nil // pos etoh, neg drugs
 	switch {
 	case t.tested(i):
 		t.backward(i, Negated, true)

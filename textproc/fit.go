@@ -56,12 +56,13 @@ func Learn(docs []Document, s Settings) (*Vectorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return countDocs(draft, docs).learn(draft)
+	return gather(docs, draft.countTerms).learn(draft)
 }
 
-// countTerms returns, for every term of texts and each of its surface forms, the number of distinct patients.
-func countTerms(v *Vectorizer, texts iter.Seq2[int, string]) map[string]*tally {
-	tallies := make(map[string]*tally)
+// countTerms counts, for every term of texts and each of its surface forms, the distinct patients.
+func (v *Vectorizer) countTerms(texts iter.Seq2[int, string]) *Counts {
+	all := newCounts()
+	tallies := all.tallies
 	draft := *v
 	draft.terms = maps.Clone(v.terms) // a draft adds to them
 	t := draft.Transformer()
@@ -96,63 +97,51 @@ func countTerms(v *Vectorizer, texts iter.Seq2[int, string]) map[string]*tally {
 			t.phrases(count)
 		}
 	}
-	return tallies
+	return all
 }
 
-// ordered is documents in the order of their patients, in shares that goroutines read; no patient is in two shares.
-type ordered struct {
-	order    []int // of docs
-	patient  []int // of each document
-	patients int   // how many there are
-	shares   [][2]int
-}
-
-func inOrder(docs []Document) *ordered {
-	number := make(map[string]int, len(docs))
-	o := &ordered{order: make([]int, len(docs)), patient: make([]int, len(docs))}
+// gather returns what count makes of the patients and texts of docs, of which goroutines read a share each, one patient
+// after the other; no patient is in two shares.
+func gather(docs []Document, count func(iter.Seq2[int, string]) *Counts) *Counts {
+	number, patients := make(map[string]int, len(docs)), 0
+	order, patient := make([]int, len(docs)), make([]int, len(docs))
 	for i, d := range docs {
 		n, seen := number[d.Patient]
 		if !seen || d.Patient == "" {
-			n = o.patients
+			n = patients
 			number[d.Patient] = n
-			o.patients++
+			patients++
 		}
-		o.order[i], o.patient[i] = i, n
+		order[i], patient[i] = i, n
 	}
-	slices.SortStableFunc(o.order, func(a, b int) int { return cmp.Compare(o.patient[a], o.patient[b]) })
-	for count, from := runtime.GOMAXPROCS(0), 0; len(o.shares) == 0 || from < len(docs); {
-		to := min(from+(len(docs)+count-1)/count, len(docs))
-		for to < len(docs) && o.patient[o.order[to]] == o.patient[o.order[to-1]] {
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(patient[a], patient[b]) })
+	shares := runtime.GOMAXPROCS(0)
+	results := make([]*Counts, 0, shares)
+	var wg sync.WaitGroup
+	for from := 0; len(results) == 0 || from < len(docs); {
+		to := min(from+(len(docs)+shares-1)/shares, len(docs))
+		for to < len(docs) && patient[order[to]] == patient[order[to-1]] {
 			to++
 		}
-		o.shares = append(o.shares, [2]int{from, to})
-		from = to
-	}
-	return o
-}
-
-// gather calls count with the patients and texts of each share of docs, on a goroutine each, and merges the results. It
-// returns the number of patients too.
-func gather[T any](docs []Document, merge func(all, more T), count func(iter.Seq2[int, string]) T) (T, int) {
-	o := inOrder(docs)
-	results := make([]T, len(o.shares))
-	var wg sync.WaitGroup
-	for s, bounds := range o.shares {
+		own, result := order[from:to], &Counts{}
+		results = append(results, result)
 		wg.Go(func() {
-			results[s] = count(func(yield func(int, string) bool) {
-				for _, i := range o.order[bounds[0]:bounds[1]] {
-					if !yield(o.patient[i], docs[i].Text) {
+			*result = *count(func(yield func(int, string) bool) {
+				for _, i := range own {
+					if !yield(patient[i], docs[i].Text) {
 						return
 					}
 				}
 			})
 		})
+		from = to
 	}
 	wg.Wait()
 	for _, more := range results[1:] {
-		merge(results[0], more)
+		results[0].Add(more)
 	}
-	return results[0], o.patients
+	results[0].documents, results[0].patients = len(docs), patients
+	return results[0]
 }
 
 // choose returns the vocabulary by MinDF, MinCommon, MaxDF and MaxTerms.

@@ -16,14 +16,10 @@ func (t *Transformer) continuesKin(s *scope, i int) bool {
 		}
 		return true
 	}
-	if t.events[i].kind != mentioned {
-		return false
+	if m := t.mentionOf(i); m == nil || m.entry == nil {
+		return m != nil && s.kinHistory
 	}
-	e := t.mentions[t.events[i].mention].entry
-	if e == nil {
-		return s.kinHistory
-	}
-	return e.kind == "history" || s.kinHistory && e.kind == "finding"
+	return t.isKind(i, "history") || s.kinHistory && t.isKind(i, "finding")
 }
 
 // continuesPast reports whether a list of the past goes on after the comma before event i. Under a heading it does so
@@ -198,8 +194,8 @@ func (t *Transformer) kindOf(m *mention) said {
 
 // kindAt returns what a denial of the item that begins at event i denies.
 func (t *Transformer) kindAt(i int) said {
-	if i < len(t.events) && t.events[i].kind == mentioned {
-		return t.kindOf(&t.mentions[t.events[i].mention])
+	if m := t.mentionOf(i); m != nil {
+		return t.kindOf(m)
 	}
 	return nothingYet
 }

@@ -1,7 +1,6 @@
 package textproc
 
 import (
-	_ "embed"
 	"errors"
 	"math"
 	"slices"
@@ -24,19 +23,16 @@ type measure struct {
 	first    int     // number of its first term
 	step     float64 // between two values: over 10 is read as 10 plus a step
 	keys     string
-	needs    func(t *Transformer, key, number int) bool // whether the number belongs to the key; nil: always
-	concepts bool                                       // the key keeps its own concept: "fever 103"
+	concepts bool // the key keeps its own concept: "fever 103"
 }
 
 const worstPain = 10
-
-//go:embed concepts/measures.tsv
-var measuresFile string
 
 var measures, measureTerms = readMeasures()
 
 var (
 	heartRate     = measureNamed("hr")
+	breathing     = measureNamed("rr")
 	systolic      = measureNamed("sbp")
 	diastolic     = measureNamed("dbp")
 	temperature   = measureNamed("temp")
@@ -65,28 +61,9 @@ var (
 	ob            = measureNamed("ob")
 )
 
-// measureNeeds says of some keys whether a number belongs to them.
-var measureNeeds = map[string]func(t *Transformer, key, number int) bool{
-	"hr":      pulsing,
-	"rr":      nextToVital,
-	"temp":    warm,
-	"spo2":    saturated,
-	"glucose": sugar,
-	"pain":    rated,
-	"k":       decimalOrSign,
-	"na":      salty,
-	"orient":  crossed,
-}
-
-func init() { //nolint:gochecknoinits // the needs refer to measures
-	for name, needs := range measureNeeds {
-		measureNamed(name).needs = needs
-	}
-}
-
 // readMeasures reads the table of measures, and numbers their terms.
 func readMeasures() (measures []*measure, terms int) {
-	err := lines(strings.NewReader(measuresFile), 8, func(f []string) error {
+	builtinLines("measures.tsv", 8, func(f []string) error {
 		m := &measure{name: f[0], spoken: f[1], ranges: strings.Fields(f[4]), keys: f[7], first: terms, step: 1}
 		least, most, _ := strings.Cut(f[2], "..")
 		for i, limit := range append([]string{least, most}, strings.Fields(f[3])...) {
@@ -120,9 +97,6 @@ func readMeasures() (measures []*measure, terms int) {
 		measures = append(measures, m)
 		return nil
 	})
-	if err != nil {
-		panic("textproc: measures: " + err.Error())
-	}
 	return measures, terms
 }
 

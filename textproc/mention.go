@@ -186,16 +186,21 @@ func (t *Transformer) afterFinding(i int) bool {
 
 // isKind reports whether event i is a concept of one of the kinds.
 func (t *Transformer) isKind(i int, kinds ...string) bool {
+	m := t.mentionOf(i)
+	return m != nil && m.entry != nil && slices.Contains(kinds, m.entry.kind)
+}
+
+// mentionOf returns the mention of event i, nil if that is none.
+func (t *Transformer) mentionOf(i int) *mention {
 	if i < 0 || i >= len(t.events) || t.events[i].kind != mentioned {
-		return false
+		return nil
 	}
-	e := t.mentions[t.events[i].mention].entry
-	return e != nil && slices.Contains(kinds, e.kind)
+	return &t.mentions[t.events[i].mention]
 }
 
 func (t *Transformer) is(i int, raw ...string) bool {
-	return i >= 0 && i < len(t.lex) && t.lex[i].kind == letters && t.lex[i].word != nil &&
-		slices.Contains(raw, t.lex[i].word.raw)
+	w := t.wordAt(i)
+	return w != nil && t.lex[i].kind == letters && slices.Contains(raw, w.raw)
 }
 
 func (t *Transformer) isMark(i int, c byte) bool { return i >= 0 && i < len(t.lex) && t.lex[i].c == c }
@@ -206,11 +211,10 @@ func (t *Transformer) isNumber(i int) bool {
 
 // effectAt returns the effect of the word at lexeme i, if it is a trigger by itself.
 func (t *Transformer) effectAt(i int) effect {
-	if i < 0 || i >= len(t.lex) || t.lex[i].word == nil || t.lex[i].word.node == nil ||
-		t.lex[i].word.node.entry == nil {
-		return none
+	if w := t.wordAt(i); w != nil && w.node != nil && w.node.entry != nil {
+		return w.node.entry.effect
 	}
-	return t.lex[i].word.node.entry.effect
+	return none
 }
 
 // trigger records that lexemes [i,next) have an effect on the mentions near them.

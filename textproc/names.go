@@ -176,15 +176,7 @@ func (t *Transformer) isFurther(i int) bool {
 
 // isUnknown reports whether a word stands at lexeme i that no table has, so that it may be a name.
 func (t *Transformer) isUnknown(i int) bool {
-	if !t.isUnlisted(i) {
-		return false
-	}
-	w := t.lex[i].word
-	if w == nil {
-		return true
-	}
-	_, common := english()[w.raw]
-	return !common
+	return t.isUnlisted(i) && (t.lex[i].word == nil || !english()[t.lex[i].word.raw])
 }
 
 // isUnlisted is isUnknown, but for common English words and first names that look like a misspelled finding.
@@ -193,10 +185,7 @@ func (t *Transformer) isUnlisted(i int) bool {
 		return false
 	}
 	w := t.lex[i].word
-	if w == nil {
-		return true
-	}
-	return !w.listed && !w.stop && len(w.raw) > 1
+	return w == nil || !w.listed && !w.stop && len(w.raw) > 1
 }
 
 // isGiven reports whether the word at i may be a name after "Pt:" or a comma: no table has it, and it is not common.

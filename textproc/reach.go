@@ -9,12 +9,9 @@ const farthest = 16
 // concept, and one that takes a result, or the end of the item, or other signs after words: in "scalp- mom states" it
 // is a dash.
 func (t *Transformer) closes(i int) bool {
-	if i == 0 || t.events[i-1].kind != mentioned {
-		return false
-	}
-	e, m := &t.events[i], &t.mentions[t.events[i-1].mention]
+	e, m := &t.events[i], t.mentionOf(i-1)
 	switch {
-	case m.measure != nil || m.last != e.lex:
+	case m == nil || m.measure != nil || m.last != e.lex:
 		return false
 	case e.kind == plusBefore || m.isTest() || t.lex[e.lex].c == '(':
 		return true
@@ -79,11 +76,8 @@ func (t *Transformer) asked(i int) bool {
 	if at >= 0 && t.asks(at) {
 		at--
 	}
-	if at < 0 || t.events[at].kind != mentioned {
-		return false
-	}
-	m := &t.mentions[t.events[at].mention]
-	return m.measure == nil && (m.last == lex || m.last == lex-1 && t.lex[lex-1].kind == mark)
+	m := t.mentionOf(at)
+	return m != nil && m.measure == nil && (m.last == lex || m.last == lex-1 && t.lex[lex-1].kind == mark)
 }
 
 // follows reports whether something is mentioned between event i and the end of its item.
@@ -111,26 +105,19 @@ func (t *Transformer) tested(i int) bool {
 		t.events[at].traits&keepsTerm != 0) {
 		at--
 	}
-	if at < 0 || t.events[at].kind != mentioned {
-		return false
-	}
-	return t.mentions[t.events[at].mention].isTest()
+	m := t.mentionOf(at)
+	return m != nil && m.isTest()
 }
 
 // current reports whether the word for the past at event i does not mean the past: a duration before it makes "h/o"
 // mean "for" (2 day h/o cough), and "prior to" is not "prior".
 func (t *Transformer) current(i int) bool {
-	if t.is(int(t.events[i].lex), "prior") && t.is(int(t.events[i].end), "to") {
+	lex := int(t.events[i].lex)
+	if t.is(lex, "prior") && t.is(int(t.events[i].end), "to") || t.datedNow(i) {
 		return true
 	}
-	if t.datedNow(i) {
-		return true
-	}
-	if i == 0 || t.events[i-1].kind != mentioned {
-		return false
-	}
-	m := &t.mentions[t.events[i-1].mention]
-	return m.measure == duration && !t.is(int(t.events[i].lex), "pmh", "pmhx", "previous", "previously")
+	m := t.mentionOf(i - 1)
+	return m != nil && m.measure == duration && !t.is(lex, "pmh", "pmhx", "previous", "previously")
 }
 
 // datedNow reports whether what follows the word for the past at event i has lasted up to now, or happened today:
@@ -172,15 +159,9 @@ func (t *Transformer) headsComplaint(i int) bool {
 
 // ownsPast reports whether the word for the past at event i is about the finding straight before it: seizure hx.
 func (t *Transformer) ownsPast(i int) bool {
-	e := &t.events[i]
-	if e.end != e.lex+1 || !t.is(int(e.lex), "hx", "history") || i == 0 || t.events[i-1].kind != mentioned {
-		return false
-	}
-	m := &t.mentions[t.events[i-1].mention]
-	if m.measure != nil || m.last != e.lex {
-		return false
-	}
-	return i+1 >= len(t.events) || t.events[i+1].kind != mentioned || t.events[i+1].lex != e.end
+	e, m := &t.events[i], t.mentionOf(i-1)
+	return e.end == e.lex+1 && t.is(int(e.lex), "hx", "history") && m != nil && m.measure == nil && m.last == e.lex &&
+		(t.mentionOf(i+1) == nil || t.events[i+1].lex != e.end)
 }
 
 // sought gives a status to what the test before event i looked for: PCR for norovirus is negative. It returns false if
@@ -222,9 +203,9 @@ func (t *Transformer) endsItem(i int) bool {
 // test.
 func (t *Transformer) testFollows(i int) bool {
 	const words = 3
-	for k := i + 1; k < min(len(t.events), i+1+words) && t.events[k].kind == mentioned; k++ {
-		if t.mentions[t.events[k].mention].isTest() {
-			return true
+	for k := i + 1; k <= i+words; k++ {
+		if m := t.mentionOf(k); m == nil || m.isTest() {
+			return m != nil
 		}
 	}
 	return false
@@ -315,11 +296,8 @@ func (t *Transformer) hashed(i int) bool {
 
 // isActivity reports whether the word at lexeme i is an activity: s/p lifting boxes, s/p accidentally kicked.
 func (t *Transformer) isActivity(i int) bool {
-	if i >= len(t.lex) || t.lex[i].word == nil {
-		return false
-	}
-	w := t.lex[i].word
-	return w.class&acting != 0 || strings.HasSuffix(w.raw, "ing") || strings.HasSuffix(w.raw, "ly")
+	w := t.wordAt(i)
+	return w != nil && (w.class&acting != 0 || endsIn(w.raw, "ing", "ly"))
 }
 
 // isListed reports whether what begins at lexeme i is joined to what stands before it; and joins a verb to a denial
@@ -353,9 +331,6 @@ func (t *Transformer) denyTriad(i int) {
 
 // saysDenied reports whether event i is a concept that denies by itself: afebrile.
 func (t *Transformer) saysDenied(i int) bool {
-	if i < 0 || t.events[i].kind != mentioned {
-		return false
-	}
-	m := &t.mentions[t.events[i].mention]
-	return m.entry != nil && m.entry.denied && m.status == Negated
+	m := t.mentionOf(i)
+	return m != nil && m.entry != nil && m.entry.denied && m.status == Negated
 }

@@ -144,7 +144,7 @@ func (s Settings) clone() Settings {
 		s.Concepts = Builtin()
 	}
 	if s.StopWords == nil {
-		s.StopWords = builtinStopWords()
+		s.StopWords = listed("stopwords.txt")
 	} else {
 		s.StopWords = slices.Clone(s.StopWords)
 	}

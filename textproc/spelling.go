@@ -1,23 +1,21 @@
 package textproc
 
 import (
-	_ "embed"
 	"strings"
 	"sync"
 )
 
-//go:embed concepts/english.txt
-var englishFile string
-
 // english holds common words that look like a misspelled word of the built-in concepts but are correct: waist is not
 // wrist. They are words of the SCOWL lists; concepts/english.txt says which.
-var english = sync.OnceValue(func() map[string]struct{} {
-	words := make(map[string]struct{})
-	for _, word := range listed(englishFile) {
-		words[word] = struct{}{}
+var english = sync.OnceValue(func() map[string]bool { return setOf(listed("english.txt")) })
+
+func setOf(words []string) map[string]bool {
+	set := make(map[string]bool, len(words))
+	for _, word := range words {
+		set[word] = true
 	}
-	return words
-})
+	return set
+}
 
 // minSpelled is the length of the shortest word that is corrected, in bytes.
 const minSpelled = 5
@@ -49,10 +47,8 @@ func variants(s string, yield func(string)) {
 // or several. Words of one meaning count as one.
 func (s *speller) correct(raw string) *word {
 	const shortest = 3 // letters of a stem: puing, which is passing urine, is not puking
-	if s.deletes == nil || len(raw) < minSpelled || !ascii(raw) || len(strings.TrimSuffix(raw, "ing")) < shortest {
-		return nil
-	}
-	if _, common := english()[raw]; common {
+	if s.deletes == nil || len(raw) < minSpelled || !ascii(raw) || len(strings.TrimSuffix(raw, "ing")) < shortest ||
+		english()[raw] {
 		return nil
 	}
 	var found *word
@@ -98,10 +94,5 @@ func oneEdit(a, b string) bool {
 }
 
 func ascii(s string) bool {
-	for i := range len(s) {
-		if s[i] < 'a' || s[i] > 'z' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < 'a' || r > 'z' })
 }

@@ -247,11 +247,8 @@ func (t *Transformer) isPredicate(i int) bool {
 
 // isState reports whether the word at i is an adjective or a participle for the state of a patient.
 func (t *Transformer) isState(i int) bool {
-	if i < 0 || i >= len(t.lex) || t.lex[i].word == nil {
-		return false
-	}
 	const shortest = 6 // panic and colic are nouns
-	w := t.lex[i].word
-	return w.class&state != 0 || len(w.raw) >= shortest && !w.stop && !strings.HasSuffix(w.raw, "eed") &&
-		endsIn(w.raw, "ic", "ive", "ous", "ed", "less", "ful")
+	w := t.wordAt(i)
+	return w != nil && (w.class&state != 0 || len(w.raw) >= shortest && !w.stop && !strings.HasSuffix(w.raw, "eed") &&
+		endsIn(w.raw, "ic", "ive", "ous", "ed", "less", "ful"))
 }

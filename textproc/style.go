@@ -1,14 +1,12 @@
 package textproc
 
 import (
-	_ "embed"
 	"slices"
 	"strings"
 	"sync"
-)
 
-//go:embed concepts/style.tsv
-var styleFile string
+	"github.com/wardcast/wardcast/internal/lists"
+)
 
 // standing is what an explanation makes of a word or a concept.
 type standing uint8
@@ -40,7 +38,7 @@ var styles = sync.OnceValue(func() *style {
 		"link":  {s.words, linking},
 		"other": {s.words, unnamed}, "verb": {s.stems, unnamed}, "concept": {s.concepts, unnamed},
 	}
-	err := lines(strings.NewReader(styleFile), 2, func(fields []string) error {
+	builtinLines("style.tsv", 2, func(fields []string) error {
 		kind := kinds[fields[0]]
 		for w := range strings.FieldsSeq(fields[1]) {
 			if fields[0] == "verb" || fields[0] == "bare" {
@@ -50,9 +48,6 @@ var styles = sync.OnceValue(func() *style {
 		}
 		return nil
 	})
-	if err != nil {
-		panic("textproc: words of style: " + err.Error())
-	}
 	return s
 })
 
@@ -91,21 +86,17 @@ func (t *Transformer) standing(m *mention) standing {
 // Style reports for each column whether explanations name it: words that are no finding, and phrases of such words, are
 // style. A side or direction counts as style, since only the finding beside it is one.
 func (v *Vectorizer) Style() []bool {
-	style := make([]bool, len(v.vocabulary))
-	isStyle := func(j int) bool {
-		_, text := StatusOf(v.vocabulary[j].Text)
-		_, stop := v.stops[text]
+	isStyle := func(t Term) bool {
+		_, text := StatusOf(t.Text)
 		if v.names[text] {
 			return v.terms[text].standing >= light
 		}
-		return stop || styles().word(append(v.vocabulary[j].Surface, text)[0], text) >= light
+		return v.stops[text] || styles().word(append(t.Surface, text)[0], text) >= light
 	}
-	for j := range style {
-		words := strings.Fields(v.vocabulary[j].Text)
-		style[j] = !slices.ContainsFunc(words, func(w string) bool {
-			k, found := v.columns[w]
-			return !found || !isStyle(int(k))
+	return lists.Map(v.vocabulary, func(t Term) bool {
+		return !slices.ContainsFunc(strings.Fields(t.Text), func(w string) bool {
+			j, found := v.columns[w]
+			return !found || !isStyle(v.vocabulary[j])
 		})
-	}
-	return style
+	})
 }

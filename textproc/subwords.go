@@ -212,7 +212,7 @@ func (v *Vectorizer) LearnPieces(docs []Document) (*Vectorizer, *Words, error) {
 	return v.CountPieces(docs).LearnPieces(v)
 }
 
-func countPieces(v *Vectorizer, texts iter.Seq2[int, string]) *Counts {
+func (v *Vectorizer) countPieces(texts iter.Seq2[int, string]) *Counts {
 	c := newCounts()
 	t := v.Transformer()
 	t.bound = math.MaxInt

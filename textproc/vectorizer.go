@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
@@ -26,7 +27,7 @@ type Vectorizer struct {
 	idf        []float64
 	columns    map[string]int32
 
-	stops    map[string]struct{}
+	stops    map[string]bool
 	words    table       // of surfaces, stop words and the vocabulary
 	marks    [256]*word  // that surfaces have
 	letters  [256]*entry // what a letter with a sign means
@@ -145,16 +146,15 @@ func newVectorizer(s Settings) (*Vectorizer, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	v := &Vectorizer{settings: s.clone(), stops: make(map[string]struct{}), words: newTable(), terms: make(
-		map[string]*term)}
+	v := &Vectorizer{settings: s.clone(), words: newTable(), terms: make(map[string]*term)}
 	for i, stop := range v.settings.StopWords {
 		stop = strings.ReplaceAll(foldString(stop), "'", "")
 		if !isWord(stop) {
 			return nil, fmt.Errorf("%w: stop word %q is not a word", ErrSettings, v.settings.StopWords[i])
 		}
 		v.settings.StopWords[i] = stop
-		v.stops[stop] = struct{}{}
 	}
+	v.stops = setOf(v.settings.StopWords)
 	if err := v.compile(v.settings.Concepts); err != nil {
 		return nil, fmt.Errorf("%w: concepts: %w", ErrSettings, err)
 	}
@@ -193,7 +193,7 @@ func (v *Vectorizer) resolve(raw string) *word {
 	w.correct = w
 	s := stem(raw)
 	w.standing = styles().word(raw, s)
-	_, w.stop = v.stops[raw]
+	w.stop = v.stops[raw]
 	if w.stop && v.settings.KeepStopWords {
 		w.stem[0] = v.term(raw)
 	}
@@ -295,24 +295,15 @@ func (s Status) Term(text string) string { return prefixes[s] + text }
 
 // Topical reports for each column whether topics should use it: not stop words, phrases, ages and sexes.
 func (v *Vectorizer) Topical() []bool {
-	topical := make([]bool, len(v.vocabulary))
-	for j := range topical {
-		text := v.vocabulary[j].Text
-		_, stop := v.stops[text]
-		topical[j] = !stop && !strings.Contains(text, " ") && !strings.HasPrefix(text, age.name+":") &&
-			!strings.HasPrefix(text, sex.name+":")
-	}
-	return topical
+	return lists.Map(v.vocabulary, func(t Term) bool {
+		return !v.stops[t.Text] && !strings.Contains(t.Text, " ") && !strings.HasPrefix(t.Text, age.name+":") &&
+			!strings.HasPrefix(t.Text, sex.name+":")
+	})
 }
 
 // Denied returns which terms are denied findings, or phrases with one, in column order.
 func (v *Vectorizer) Denied() []bool {
-	denied := make([]bool, len(v.vocabulary))
-	for j := range denied {
-		denied[j] = strings.HasPrefix(v.vocabulary[j].Text, prefixes[Negated]) ||
-			strings.Contains(v.vocabulary[j].Text, " "+prefixes[Negated])
-	}
-	return denied
+	return lists.Map(v.vocabulary, func(t Term) bool { return strings.Contains(" "+t.Text, " "+prefixes[Negated]) })
 }
 
 // IDF returns the inverse document frequencies in column order. It must not be changed.

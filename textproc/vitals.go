@@ -15,7 +15,7 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 	if m == coma && t.is(at, "e") {
 		return t.eyesVoiceMotor(i, at)
 	}
-	if !t.isNumber(at) || m.needs != nil && !m.needs(t, i, at) {
+	if !t.isNumber(at) || !t.belongs(m, i, at) {
 		return 0
 	}
 	if u := t.unitAt(at + 1); m != glucose && m != refill && u.isTime() && !t.is(at+1, "h") && !t.rates(at+1) ||
@@ -273,7 +273,7 @@ func (t *Transformer) followsVital(i int) bool {
 }
 
 // nextToVital distinguishes a single-letter key from a letter: another vital sign stands before or after it.
-func nextToVital(t *Transformer, key, number int) bool {
+func (t *Transformer) nextToVital(key, number int) bool {
 	if len(t.lex[key].word.raw) > 1 || t.followsVital(key) {
 		return true
 	}
@@ -286,39 +286,38 @@ func nextToVital(t *Transformer, key, number int) bool {
 	return false
 }
 
-// warm distinguishes a temperature from another number: t 39.5, fever 103.
-func warm(t *Transformer, _, number int) bool {
-	x := t.lex[number].value
-	return x >= 32 && x <= 43 || x >= 90 && x <= 113
-}
-
-// sugar distinguishes a glucose from a bowel movement: BM 14.2, BM 9 mmol; other keys have no second meaning.
-func sugar(t *Transformer, key, number int) bool {
-	return !t.is(key, "bm", "bms") || t.lex[number].point || t.is(number+1, "mmol", "mmols") ||
-		t.v.settings.Concepts.speaks("uk")
-}
-
-// salty distinguishes sodium from "not applicable": Na 128.
-func salty(t *Transformer, _, number int) bool { return t.lex[number].value >= 90 }
-
-// pulsing distinguishes the pulse rate of PR 96 from a single letter, and from other numbers.
-func pulsing(t *Transformer, key, number int) bool {
-	if t.is(key, "pr") {
-		return t.lex[number].value >= 30 && t.unitAt(number+1) == noUnit
+// belongs reports whether a number is the value of m that stands behind a key, where the key may mean something else.
+func (t *Transformer) belongs(m *measure, key, number int) bool {
+	l := &t.lex[number]
+	switch m {
+	case heartRate: // PR 96
+		if t.is(key, "pr") {
+			return l.value >= 30 && t.unitAt(number+1) == noUnit
+		}
+		return t.isMark(number+1, '/') && t.unitAt(number+2) == minutes || t.nextToVital(key, number)
+	case breathing:
+		return t.nextToVital(key, number)
+	case temperature: // t 39.5, fever 103
+		return l.value >= 32 && l.value <= 43 || l.value >= 90 && l.value <= 113
+	case saturation: // o2 94, not 2 litres
+		return l.value >= 30
+	case glucose: // BM 14.2 and BM 9 mmol are no bowel movements
+		return !t.is(key, "bm", "bms") || l.point || t.is(number+1, "mmol", "mmols") ||
+			t.v.settings.Concepts.speaks("uk")
+	case painScore:
+		return t.rated(key, number)
+	case potassium: // K 6.8, K+ 5, K of 7
+		return l.point || number > key+1 && t.lex[number-1].c != '-' || len(t.lex[key].word.raw) > 1
+	case sodium: // Na 128, else not applicable
+		return l.value >= 90
+	case orientation: // alert needs an x
+		return !t.is(key, "alert") || t.is(number-1, "x") || number > key+2
 	}
-	return t.isMark(number+1, '/') && t.unitAt(number+2) == minutes || nextToVital(t, key, number)
-}
-
-// saturated distinguishes a saturation from litres: o2 94.
-func saturated(t *Transformer, _, number int) bool { return t.lex[number].value >= 30 }
-
-// decimalOrSign distinguishes potassium from the letter: K 6.8, K+ 5, K of 7.
-func decimalOrSign(t *Transformer, key, number int) bool {
-	return t.lex[number].point || number > key+1 && t.lex[number-1].c != '-' || len(t.lex[key].word.raw) > 1
+	return true
 }
 
 // rated distinguishes a pain score from another number: "pain 8", "pain is 8", not "pain in 2 fingers".
-func rated(t *Transformer, key, number int) bool {
+func (t *Transformer) rated(key, number int) bool {
 	if t.lex[number].value > worstPain || t.isMark(number+1, ':') && t.isNumber(number+2) { // at 1:30
 		return false
 	}
@@ -334,11 +333,6 @@ func rated(t *Transformer, key, number int) bool {
 	next := number + 1
 	return next >= len(t.lex) || t.lex[next].kind == mark && t.lex[next].c != '%' ||
 		t.is(next, "now", "currently", "today", "with", "and", "at", "out", "of")
-}
-
-// crossed distinguishes an orientation from another number: alert needs an x.
-func crossed(t *Transformer, key, number int) bool {
-	return !t.is(key, "alert") || t.is(number-1, "x") || number > key+2
 }
 
 // ageRanges gives vital signs of a child separate terms.

@@ -1,7 +1,6 @@
 package textproc
 
 import (
-	_ "embed"
 	"errors"
 	"slices"
 	"strings"
@@ -45,9 +44,6 @@ const (
 	leading    // begins a form that no table of surfaces can hold
 )
 
-//go:embed concepts/words.tsv
-var wordsFile string
-
 // The roles and units of concepts/words.tsv, in the order of the constants. The words of acting, aside and seeking
 // stand in concepts/status.tsv.
 const (
@@ -63,7 +59,7 @@ var classes, units = readWords()
 func readWords() (map[string]class, map[string]unit) {
 	roles, measured := make(map[string]class), make(map[string]unit)
 	classNames, unitNames := strings.Fields(classNames), strings.Fields(unitNames)
-	err := lines(strings.NewReader(wordsFile), 2, func(fields []string) error {
+	builtinLines("words.tsv", 2, func(fields []string) error {
 		name, isUnit := strings.CutPrefix(fields[0], "unit:")
 		names := classNames
 		if isUnit {
@@ -82,9 +78,6 @@ func readWords() (map[string]class, map[string]unit) {
 		}
 		return nil
 	})
-	if err != nil {
-		panic("textproc: roles of words: " + err.Error())
-	}
 	for w := range sexes {
 		roles[w] |= leading
 	}
@@ -94,8 +87,17 @@ func readWords() (map[string]class, map[string]unit) {
 	return roles, measured
 }
 
+// wordAt returns the word at lexeme i, nil if there is none.
+func (t *Transformer) wordAt(i int) *word {
+	if i < 0 || i >= len(t.lex) {
+		return nil
+	}
+	return t.lex[i].word
+}
+
 func (t *Transformer) isClass(i int, c class) bool {
-	return i >= 0 && i < len(t.lex) && t.lex[i].word != nil && t.lex[i].word.class&c != 0
+	w := t.wordAt(i)
+	return w != nil && w.class&c != 0
 }
 
 // among reports whether a word of class c stands in lexemes [from,to).
@@ -151,10 +153,10 @@ func (u unit) isTime() bool { return u >= seconds && u <= years }
 
 // unitAt returns the unit that the word at i gives a number.
 func (t *Transformer) unitAt(i int) unit {
-	if i < 0 || i >= len(t.lex) || t.lex[i].word == nil {
-		return noUnit
+	if w := t.wordAt(i); w != nil {
+		return w.unit
 	}
-	return t.lex[i].word.unit
+	return noUnit
 }
 
 // sexes are the words for a sex next to an age.
