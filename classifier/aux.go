@@ -3,7 +3,6 @@ package classifier
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -146,17 +145,12 @@ func checkAux(c *bundle.AuxColumn) error {
 			return fmt.Errorf("%w: knots of auxiliary column %q do not ascend within its range", ErrModel, c.Name)
 		}
 	}
-	if err := cmp.Or(finite("knots", c.Knots), finite("range", c.Range)); err != nil {
+	if err := cmp.Or(finite("knots", c.Knots), finite("range", c.Range), finite("means", c.Mean)); err != nil {
 		return fmt.Errorf("%w: auxiliary column %q: %w", ErrModel, c.Name, err)
 	}
 	for i := 1; i < len(c.Levels); i++ {
 		if c.Levels[i] <= c.Levels[i-1] {
 			return fmt.Errorf("%w: levels of auxiliary column %q do not ascend", ErrModel, c.Name)
-		}
-	}
-	for _, mean := range c.Mean {
-		if math.IsNaN(mean) || math.IsInf(mean, 0) {
-			return fmt.Errorf("%w: auxiliary column %q has a mean of %v", ErrModel, c.Name, mean)
 		}
 	}
 	return nil

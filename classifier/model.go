@@ -78,11 +78,7 @@ func New(parts Parts) (*Model, error) {
 		if rows != p {
 			return nil, fmt.Errorf("%w: topics of %d terms for a vocabulary of %d", ErrModel, rows, p)
 		}
-		m.rank = k
-		m.topics = make([]float64, 0, p*k)
-		for j := range p {
-			m.topics = append(m.topics, parts.Topics.RawRowView(j)...)
-		}
+		m.rank, m.topics = k, mat.DenseCopyOf(parts.Topics).RawMatrix().Data
 		m.parts.Topics = nil // held once
 	}
 	width := 0

@@ -51,7 +51,7 @@ func fitRates(h *History, closed []Visit, loc *time.Location, wards []string) Ra
 		}
 	}
 	r.Holiday = 1
-	r.Holiday = r.holidayFactor(h, observed, loc)
+	r.Holiday = r.holidayFactor(h, holidays, observed, loc)
 	for b := range r.Bands {
 		r.Bands[b].Admitted = make([]Counts, len(wards)+1)
 	}
@@ -71,9 +71,8 @@ func fitRates(h *History, closed []Visit, loc *time.Location, wards []string) Ra
 }
 
 // holidayFactor returns observed/expected arrivals on the n holidays of the history, as (8 + n·f)/(8 + n).
-func (r *Rates) holidayFactor(h *History, observed float64, loc *time.Location) float64 {
+func (r *Rates) holidayFactor(h *History, holidays map[string]bool, observed float64, loc *time.Location) float64 {
 	hourly := r.hourly()
-	holidays := dates(h.Holidays)
 	expected, days := 0.0, map[string]bool{}
 	for u := h.From.Truncate(slice); u.Before(h.AsOf); u = u.Add(slice) {
 		if local := u.In(loc); holidays[date(local)] {

@@ -323,17 +323,7 @@ func (p *Pool) Moment(t time.Time, fit *Fit) *Moment {
 	m := &Moment{At: t, Since: p.Since(t), OutcomesStale: true}
 	patience := fit.Patience()
 	all := p.known(t, m)
-	waiting := 0
-	for i := range all {
-		if all[i].outcome == nil && t.Sub(all[i].arrived) <= patience {
-			waiting++
-		}
-	}
-	if len(all) == 0 {
-		return m
-	}
-	m.Past = make([]Visit, 0, len(all))
-	m.Waiting = slices.Grow(m.Waiting, waiting)
+	m.Past = slices.Grow(m.Past, len(all))
 	models := map[string]bool{}
 	for i := range all {
 		k := &all[i]

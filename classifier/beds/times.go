@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // The grid of times to decision: steps of three minutes, up to 72 hours. Longer times count as 72 hours.
@@ -58,12 +60,8 @@ func sum(groups ...*[strata]Counts) Counts {
 
 func fitTimes(visits []Visit, loc *time.Location) Times {
 	var t Times
-	p := make([]float64, len(visits))
-	for i := range visits {
-		p[i] = visits[i].P
-	}
-	slices.Sort(p)
-	if len(p) > 0 {
+	p := lists.Map(visits, func(v Visit) float64 { return v.P })
+	if slices.Sort(p); len(p) > 0 {
 		t.Cuts = [2]float64{p[len(p)/3], p[2*len(p)/3]}
 	}
 	for i := range visits {

@@ -105,11 +105,7 @@ func newWardShares(w *Wards) *wardShares {
 			}
 		}
 	}
-	even := make([]float64, n)
-	for i := range even {
-		even[i] = 1 / float64(n)
-	}
-	overall := blend(all, even)
+	overall := blend(all, slices.Repeat([]float64{1 / float64(n)}, n))
 	for b := range ages {
 		s.ages[b] = blend(ages[b], overall)
 	}

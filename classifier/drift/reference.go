@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/wardcast/wardcast/internal/lists"
 )
 
@@ -55,19 +57,13 @@ const InEvaluation = "reference"
 
 // ReadReference returns the reference of an evaluation, nil if it has none.
 func ReadReference(evaluation []byte) (*Reference, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(evaluation, &fields); err != nil {
-		return nil, fmt.Errorf("reading the evaluation: %w", err)
+	var e struct {
+		Reference *Reference `json:"reference"` // InEvaluation
 	}
-	data, ok := fields[InEvaluation]
-	if !ok {
-		return nil, nil
+	if err := json.Unmarshal(evaluation, &e); err != nil {
+		return nil, fmt.Errorf("reading the reference in an evaluation: %w", err)
 	}
-	var r *Reference
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("reading the reference: %w", err)
-	}
-	return r, nil
+	return e.Reference, nil
 }
 
 // ColumnLevels counts the unknown levels of one categorical column.
@@ -99,10 +95,7 @@ func (r *Reference) Check(topics int, columns []string) error {
 // MapScores changes the bins to those of scores that an increasing function maps, as a recalibration does.
 func (r *Reference) MapScores(f func(float64) float64) {
 	scores := *r.Scores
-	scores.Edges = make([]float64, len(scores.Edges))
-	for i, e := range r.Scores.Edges {
-		scores.Edges[i] = f(e)
-	}
+	scores.Edges = lists.Map(scores.Edges, f)
 	r.Scores = &scores
 }
 
@@ -140,13 +133,9 @@ func (r *Reference) Add(n *Note) {
 
 // Merge adds the counts of a period of the same reference.
 func (r *Reference) Merge(other *Reference) {
-	for b, c := range other.Scores.Counts {
-		r.Scores.Counts[b] += c
-	}
+	floats.Add(r.Scores.Counts, other.Scores.Counts)
 	r.Scores.Invalid += other.Scores.Invalid
-	for t, c := range other.Topics {
-		r.Topics[t] += c
-	}
+	floats.Add(r.Topics, other.Topics)
 	r.Known.Add(other.Known.Hits, other.Known.Of)
 	for i, l := range other.Levels {
 		r.Levels[i].Unknown.Add(l.Unknown.Hits, l.Unknown.Of)
@@ -157,13 +146,7 @@ func (r *Reference) Merge(other *Reference) {
 }
 
 // Notes returns the number of notes counted.
-func (r *Reference) Notes() float64 {
-	var sum float64
-	for _, c := range r.Topics {
-		sum += c
-	}
-	return sum
-}
+func (r *Reference) Notes() float64 { return floats.Sum(r.Topics) }
 
 // Shifts is how a period differs from its reference.
 type Shifts struct {

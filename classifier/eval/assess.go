@@ -93,45 +93,25 @@ func noteLoss(y bool, p float64) float64 {
 
 // squares returns (p−y)² of each row.
 func squares(y []bool, p []float64) []float64 {
-	out := make([]float64, len(y))
-	for i, v := range p {
-		if y[i] {
-			v = 1 - v
-		}
-		out[i] = v * v
-	}
-	return out
+	return lists.Make(len(y), func(i int) float64 { return square(p[i] - one(y[i])) })
 }
 
 // brierScaled returns 1 − B/v with v = π(1−π), whose influence function is −(b_i−B)/v + B(1−2π)(y_i−π)/v², over n.
 func (c *clusters) brierScaled(y []bool, brier []float64, m *Metrics) *Estimate {
 	n, v := float64(m.N), m.Prevalence*(1-m.Prevalence)
-	e := normal(*m.BrierScaled, c.variance(func(i int) float64 {
-		truth := 0.0
-		if y[i] {
-			truth = 1
-		}
-		return (m.Brier*(1-2*m.Prevalence)*(truth-m.Prevalence)/(v*v) - (brier[i]-m.Brier)/v) / n
-	}))
-	return &e
+	return new(normal(*m.BrierScaled, c.variance(func(i int) float64 {
+		return (m.Brier*(1-2*m.Prevalence)*(one(y[i])-m.Prevalence)/(v*v) - (brier[i]-m.Brier)/v) / n
+	})))
 }
 
 // observedExpected returns Σy/Σp, some y positive, whose logarithm has the influence function y_i/Σy − p_i/Σp.
 func (c *clusters) observedExpected(y []bool, p []float64) *Estimate {
-	var observed, expected float64
-	for i, v := range p {
-		if y[i] {
-			observed++
-		}
+	var expected float64
+	for _, v := range p {
 		expected += v
 	}
-	se := math.Sqrt(c.variance(func(i int) float64 {
-		v := -p[i] / expected
-		if y[i] {
-			v += 1 / observed
-		}
-		return v
-	}))
+	observed := float64(Positives(y))
+	se := math.Sqrt(c.variance(func(i int) float64 { return one(y[i])/observed - p[i]/expected }))
 	ratio := observed / expected
 	low, high := ratio*math.Exp(-normal975*se), ratio*math.Exp(normal975*se)
 	return &Estimate{Value: ratio, StandardError: ratio * se, Low: low, High: high}
@@ -168,17 +148,13 @@ func (c *clusters) calibration(y []bool, x []float64) (intercept, slope *Estimat
 	for i, v := range x {
 		q := linalg.Sigmoid(at + v)
 		information += q * (1 - q)
-		residual[i] = -q
-		if y[i] {
-			residual[i]++
-		}
+		residual[i] = one(y[i]) - q
 	}
-	e := normal(at, c.variance(func(i int) float64 { return residual[i] / information }))
+	intercept = new(normal(at, c.variance(func(i int) float64 { return residual[i] / information })))
 	if fit := recalibrate(y, x); fit != nil {
-		e := normal(fit.theta[1], fit.covariance(c).At(1, 1))
-		slope = &e
+		slope = new(normal(fit.theta[1], fit.covariance(c).At(1, 1)))
 	}
-	return &e, slope
+	return intercept, slope
 }
 
 // bootstrapSamples give a standard error to a tenth of itself. The seed makes reports repeatable.
@@ -273,14 +249,10 @@ func Compare(y []bool, p, q []float64, groups []string) (*Difference, error) {
 		LogLoss: c.mean(minus(Losses(y, p), Losses(y, q))),
 		Brier:   c.mean(minus(squares(y, p), squares(y, q))),
 	}
-	if _, _, err := bothClasses(y); err != nil {
-		return d, nil //nolint:nilerr // without both classes AUROC is undefined, and that is all
-	}
 	first, area := placements(y, p)
 	second, other := placements(y, q)
 	if variance, ok := placementVariance(y, minus(first, second), area-other, groups); ok {
-		e := normal(area-other, variance)
-		d.AUROC = &e
+		d.AUROC = new(normal(area-other, variance))
 	}
 	return d, nil
 }

@@ -70,10 +70,7 @@ func calibrationSlope(y []bool, x []float64) *float64 {
 			var g0, g1, h00, h01, h11 float64
 			for i, v := range x {
 				q := linalg.Sigmoid(theta[0] + theta[1]*v)
-				r, w := -q, q*(1-q)
-				if y[i] {
-					r++
-				}
+				r, w := one(y[i])-q, q*(1-q)
 				g0 += r
 				g1 += r * v
 				h00 += w
@@ -101,10 +98,7 @@ func separated(y []bool, x []float64) bool {
 	lowest, highest := math.Inf(1), math.Inf(-1)
 	low, high := [2]float64{lowest, lowest}, [2]float64{highest, highest}
 	for i, v := range x {
-		class := 0
-		if y[i] {
-			class = 1
-		}
+		class := int(one(y[i]))
 		low[class] = min(low[class], v)
 		high[class] = max(high[class], v)
 	}

@@ -63,11 +63,7 @@ func MeasureClasses(y []int, p *mat.Dense, names, groups []string) (ClassMetrics
 			if v > row[called] {
 				called = c
 			}
-			truth := 0.0
-			if c == class {
-				truth = 1
-			}
-			out.Brier += (v - truth) * (v - truth) / float64(n)
+			out.Brier += square(v-one(c == class)) / float64(n)
 		}
 		if math.Abs(sum-1) > sumTolerance {
 			return ClassMetrics{}, fmt.Errorf("%w: a sum of %v, must be 1, at row %d", ErrProbability, sum, i)

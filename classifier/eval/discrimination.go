@@ -144,12 +144,7 @@ func ascending(p []float64) []int {
 		i int
 	}
 	rows := lists.Make(len(p), func(i int) row { return row{p[i], i} })
-	slices.SortFunc(rows, func(a, b row) int {
-		if a.p != b.p {
-			return cmp.Compare(a.p, b.p)
-		}
-		return cmp.Compare(a.i, b.i)
-	})
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(a.i, b.i)) })
 	return lists.Map(rows, func(r row) int { return r.i })
 }
 

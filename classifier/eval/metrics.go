@@ -77,18 +77,13 @@ func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics
 		return Metrics{}, fmt.Errorf("%w: threshold %v", ErrArgument, threshold)
 	}
 	n := float64(len(y))
-	m := Metrics{N: len(y), Threshold: threshold}
+	m := Metrics{N: len(y), Positives: Positives(y), Threshold: threshold}
 	var c counts
 	var expected float64
 	for i, v := range p {
-		truth := 0.0
-		if y[i] {
-			truth = 1
-			m.Positives++
-		}
 		c.add(y[i], v >= threshold)
 		expected += v
-		m.Brier += (v - truth) * (v - truth)
+		m.Brier += square(v - one(y[i]))
 		m.LogLoss += noteLoss(y[i], v)
 	}
 	m.Prevalence = float64(m.Positives) / n
@@ -155,6 +150,16 @@ func check(y []bool, p []float64, groups []string) error {
 	}
 	return nil
 }
+
+// one is 1 for a positive outcome, else 0.
+func one(y bool) float64 {
+	if y {
+		return 1
+	}
+	return 0
+}
+
+func square(x float64) float64 { return x * x }
 
 // Positives returns the number of positive outcomes.
 func Positives(y []bool) int { return lists.Count(y, func(v bool) bool { return v }) }

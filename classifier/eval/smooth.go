@@ -34,9 +34,6 @@ func SmoothCalibration(y []bool, p []float64, groups []string, points int) ([]Cu
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := bothClasses(y); err != nil {
-		return nil, nil //nolint:nilerr // without both classes there is no curve, and no error of the caller
-	}
 	s := smooth(y, LogOdds(p))
 	if s == nil {
 		return nil, nil
@@ -190,11 +187,7 @@ func (f *logisticFit) at(i int) float64 { return linalg.Sigmoid(f.eta(i, f.theta
 
 // residual returns y − P(y) of row i.
 func (f *logisticFit) residual(i int, theta []float64) float64 {
-	r := -linalg.Sigmoid(f.eta(i, theta))
-	if f.y[i] {
-		r++
-	}
-	return r
+	return one(f.y[i]) - linalg.Sigmoid(f.eta(i, theta))
 }
 
 // information returns Σ_i w_i·x_i·x_iᵀ with w = P(1−P).

@@ -63,10 +63,8 @@ const ArrivedField = "arrived_at"
 func (b *bound) holds(x float64) bool { return x >= b.low && x <= b.high }
 
 func (in *Intake) bound(field string) *bound {
-	for i := range in.bounds {
-		if in.bounds[i].field == field {
-			return &in.bounds[i]
-		}
+	if i := slices.IndexFunc(in.bounds, func(b bound) bool { return b.field == field }); i >= 0 {
+		return &in.bounds[i]
 	}
 	return nil
 }
@@ -304,7 +302,8 @@ func asNumber(v msg.Value) msg.Value {
 // numbers that they write, numbers that cannot be become null, and all spellings of a level become the commonest one
 // among the values. It returns how many values became null.
 func (in *Intake) Clean(field string, kind bundle.AuxKind, values []*msg.Value) (implausible int) {
-	b, counts := in.bound(field), map[string]map[string]int{} // by level, then spelling
+	type spelled struct{ level, as string }
+	b, counts := in.bound(field), map[spelled]int{}
 	for _, v := range values {
 		if kind == bundle.Numeric {
 			*v = asNumber(*v)
@@ -314,19 +313,14 @@ func (in *Intake) Clean(field string, kind bundle.AuxKind, values []*msg.Value) 
 			implausible++
 		}
 		if s, ok := v.Text(); ok {
-			level := in.level(field, s)
-			if counts[level] == nil {
-				counts[level] = map[string]int{}
-			}
-			counts[level][s]++
+			counts[spelled{in.level(field, s), s}]++
 		}
 	}
 	commonest := map[string]string{}
-	for level, spellings := range counts {
-		for s, n := range spellings {
-			if best := commonest[level]; n > spellings[best] || n == spellings[best] && s < best {
-				commonest[level] = s
-			}
+	for s, n := range counts {
+		best := spelled{s.level, commonest[s.level]}
+		if n > counts[best] || n == counts[best] && s.as < best.as {
+			commonest[s.level] = s.as
 		}
 	}
 	for _, v := range values {
