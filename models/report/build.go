@@ -37,17 +37,19 @@ import (
 
 // Report is what a model is worth. The JSON names are stable.
 type Report struct {
-	Format     string           `json:"format"`
-	Model      string           `json:"model"`
-	Trained    time.Time        `json:"trained"`
-	Manifest   *bundle.Manifest `json:"-"` // it stands next to the report
-	Topics     int              `json:"topics"`
-	Words      int              `json:"words"`
-	Pieces     int              `json:"pieces"`
-	Terms      int              `json:"terms"`
-	Supervised bool             `json:"supervised,omitempty"`
-	Heaviest   []string         `json:"heaviest_words,omitempty"` // those that move predictions most
-	// Correction is the number of coefficients that differ from the model of all complaints; nil if it corrects none.
+	Format   string           `json:"format"`
+	Model    string           `json:"model"`
+	Trained  time.Time        `json:"trained"`
+	Manifest *bundle.Manifest `json:"-"` // it stands next to the report
+	// Topics, Words and Pieces are the numbers of features that count; Terms is the size of the vocabulary.
+	Topics     int      `json:"topics"`
+	Words      int      `json:"words"`
+	Pieces     int      `json:"pieces"`
+	Terms      int      `json:"terms"`
+	Supervised bool     `json:"supervised,omitempty"`     // topics and coefficients were made together
+	Heaviest   []string `json:"heaviest_words,omitempty"` // those that move predictions most
+	// Correction is the number of coefficients in which the model of a complaint differs from that of all complaints,
+	// whose other coefficients it shares; nil if it is no such correction.
 	Correction *int `json:"correction,omitempty"`
 	Data       Data `json:"data"`
 	// EventsPerVariable is the rarer outcome's notes in training for each coefficient; 0 without coefficients.
@@ -63,8 +65,8 @@ type Report struct {
 	Risks       Histogram           `json:"predicted_risk"`
 	Ranking     []RankingPoint      `json:"ranking"` // of ROC and precision-recall curve
 	Subgroups   []Subgroup          `json:"subgroups,omitempty"`
-	Classes     *eval.ClassMetrics  `json:"classes,omitempty"`
-	Verdict     *gate.Verdict       `json:"verdict,omitempty"`
+	Classes     *eval.ClassMetrics  `json:"classes,omitempty"` // of several outcomes; nil for yes and no
+	Verdict     *gate.Verdict       `json:"verdict,omitempty"` // nil if no gate has judged
 	Shifts      []Shift             `json:"shifts,omitempty"`
 	Style       *float64            `json:"style_share,omitempty"` // see Evaluation
 	Warnings    []string            `json:"warnings,omitempty"`
@@ -117,15 +119,12 @@ var otherThresholds = []float64{0.1, 0.3, 0.5, 0.2}
 
 const apart = 0.05 // the least distance of another threshold from the model's own
 
-// Build makes the report. Errors are those of package eval about the predictions.
-func Build(in Input) (r *Report, err error) {
-	m, e := in.Manifest, &in.Evaluation
-	r = &Report{
-		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words,
-		Pieces: in.Pieces, Terms: in.Terms, Supervised: in.Supervised, Heaviest: in.Heaviest,
-		Correction: in.Correction, Data: in.Data, Kind: e.Kind, System: e.System, Classes: in.Classes,
-		Verdict: in.Verdict, Shifts: e.Shifts, Style: e.Style, Site: cmp.Or(in.Site, &Site{}),
-	}
+// Build completes a report of which Manifest is given and, as far as they are known, Topics to Data, Classes, Verdict
+// and Site. Errors are those of package eval about the predictions.
+func Build(r Report, e Evaluation) (_ *Report, err error) {
+	m := r.Manifest
+	r.Format, r.Model, r.Trained, r.Site = Format, m.Name, m.CreatedAt, cmp.Or(r.Site, &Site{})
+	r.Kind, r.System, r.Shifts, r.Style = e.Kind, e.System, e.Shifts, e.Style
 	r.Data.Outcome = orElse(r.Data.Outcome, r.Site.Outcome)
 	n := r.Topics + r.Words + r.Pieces
 	for _, a := range m.Aux {
@@ -138,14 +137,14 @@ func Build(in Input) (r *Report, err error) {
 		w := r.Data.Training
 		r.EventsPerVariable = float64(min(w.Events, w.Notes-w.Events)) / float64(n)
 	}
-	if err := r.measure(e); err != nil {
+	if err := r.measure(&e); err != nil {
 		return nil, fmt.Errorf("reporting on model %q: %w", m.Name, err)
 	}
 	w := &r.Data.Evaluation
 	w.Notes, w.Events = r.Metrics.N, r.Metrics.Positives
 	r.Warnings = r.warnings()
 	r.Items, err = r.items()
-	return r, err
+	return &r, err
 }
 
 // Write draws the report: card.md, report.json and report.html.
@@ -188,11 +187,8 @@ func Renew(b *bundle.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, er
 		return nil, err
 	}
 	d.Training, d.Nurse = r.Data.Training, r.Data.Nurse
-	return Build(Input{
-		Manifest: &b.Manifest, Topics: r.Topics, Words: r.Words, Pieces: r.Pieces, Terms: r.Terms,
-		Supervised: r.Supervised, Heaviest: r.Heaviest, Classes: r.Classes,
-		Correction: r.Correction, Data: d, Evaluation: e, Verdict: v, Site: r.Site,
-	})
+	r.Data, r.Verdict = d, v
+	return Build(*r, e)
 }
 
 // measure sets all figures: with many notes each part takes long, so they run side by side.

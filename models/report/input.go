@@ -9,28 +9,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/wardcast/wardcast/classifier/bundle"
-	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/models/gate"
 )
-
-// Input is all that a report is made from.
-type Input struct {
-	Manifest *bundle.Manifest
-	// Topics, Words and Pieces are the numbers of features that count; Terms is the size of the vocabulary.
-	Topics, Words, Pieces, Terms int
-	Supervised                   bool     // topics and coefficients were made together
-	Heaviest                     []string // words that move predictions most
-	// Correction is the number of coefficients in which the model of a complaint differs from that of all complaints,
-	// whose other coefficients it shares; nil if it is no such correction.
-	Correction *int
-	Data       Data
-	Evaluation Evaluation
-	Classes    *eval.ClassMetrics // of several outcomes; nil for yes and no
-	Verdict    *gate.Verdict      // nil if no gate has judged
-	Site       *Site              // nil if the site has said nothing
-}
 
 // Data says which notes there were.
 type Data struct {

@@ -75,7 +75,13 @@ func manifest() *bundle.Manifest {
 	}
 }
 
-func full(t *testing.T) report.Input {
+// input is what a report is built from.
+type input struct {
+	report.Report
+	Evaluation report.Evaluation
+}
+
+func full(t *testing.T) input {
 	t.Helper()
 	e := planted(3000)
 	champion := make([]float64, len(e.Probabilities))
@@ -104,7 +110,7 @@ func full(t *testing.T) report.Input {
 		{Name: "share of admissions", Before: &before, Now: &now},
 		{Name: "distribution of the probabilities", PSI: &psi, Chance: &chance},
 	}
-	return report.Input{
+	return input{report.Report{
 		Manifest: manifest(), Topics: 30, Words: 410, Pieces: 1204, Terms: 2150,
 		Data: report.Data{
 			Sources:    []string{"triage.notes and triage.outcomes, up to offset 20411"},
@@ -117,24 +123,23 @@ func full(t *testing.T) report.Input {
 				{Name: "patients with more than one note", Number: new(1210)},
 			},
 		},
-		Evaluation: e, Verdict: v, Site: site,
-	}
+		Verdict: v, Site: site,
+	}, e}
 }
 
 // bare is what a training on a table without times, groups and patients can say.
-func bare() report.Input {
+func bare() input {
 	e := planted(400)
 	e.Kind, e.Groupings, e.Patients = report.OutOfFold, nil, nil
 	m := manifest()
 	m.Name, m.Complaint, m.Method, m.Rank, m.Aux, m.Parent, m.Files, m.Text, m.Solver, m.Threshold = "chest-pain",
 		"Chest <Pain>", "bow", 0, nil, "", nil, nil, nil, 0.9
-	return report.Input{
-		Manifest: m, Words: 300, Terms: 800,
-		Data: report.Data{Training: report.Window{Notes: 400, Events: 101}}, Evaluation: e,
-	}
+	return input{report.Report{
+		Manifest: m, Words: 300, Terms: 800, Data: report.Data{Training: report.Window{Notes: 400, Events: 101}},
+	}, e}
 }
 
-func several() report.Input {
+func several() input {
 	in := bare()
 	in.Manifest.Classes, in.Manifest.AdmissionClasses = []string{"home", "ward", "moved|left"},
 		[]string{"ward", "moved|left"}
@@ -149,9 +154,9 @@ func several() report.Input {
 	return in
 }
 
-func build(t *testing.T, in report.Input) (r *report.Report, page, data []byte) {
+func build(t *testing.T, in input) (r *report.Report, page, data []byte) {
 	t.Helper()
-	r, err := report.Build(in)
+	r, err := report.Build(in.Report, in.Evaluation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +171,7 @@ func build(t *testing.T, in report.Input) (r *report.Report, page, data []byte) 
 
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	for name, in := range map[string]report.Input{"full": full(t), "bare": bare(), "several-outcomes": several()} {
+	for name, in := range map[string]input{"full": full(t), "bare": bare(), "several-outcomes": several()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, page, data := build(t, in)
@@ -213,13 +218,13 @@ func sameNumbers(t *testing.T, want, got []byte) {
 // escaped.
 func TestPageIsSelfContained(t *testing.T) {
 	t.Parallel()
-	for name, in := range map[string]report.Input{"full": full(t), "bare": bare(), "several": several()} {
+	for name, in := range map[string]input{"full": full(t), "bare": bare(), "several": several()} {
 		_, page, _ := build(t, in)
 		if bad := regexp.MustCompile(`<script|https?:|src=|@import|url\(|ZgotmplZ|<no ` +
 			`value>|\bNaN|Inf\b|<Pain>|<from height>`).Find(page); bad != nil {
 			t.Errorf("%s: page holds %q", name, bad)
 		}
-		if r, err := report.Build(in); err != nil || strings.Contains(card(t, r)+string(page), "%!") {
+		if r, err := report.Build(in.Report, in.Evaluation); err != nil || strings.Contains(card(t, r)+string(page), "%!") {
 			t.Errorf("%s: a format is wrong, %v", name, err)
 		}
 		pictures := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAll(page, -1)
@@ -355,12 +360,12 @@ func TestBuildErrors(t *testing.T) {
 	t.Parallel()
 	in := bare()
 	in.Evaluation.Probabilities = in.Evaluation.Probabilities[1:]
-	if _, err := report.Build(in); !errors.Is(err, eval.ErrShape) {
+	if _, err := report.Build(in.Report, in.Evaluation); !errors.Is(err, eval.ErrShape) {
 		t.Errorf("got %v", err)
 	}
 	in = bare()
 	in.Evaluation.Groupings = []gate.Grouping{{Name: "sex", Level: []string{"F"}}}
-	if _, err := report.Build(in); !errors.Is(err, eval.ErrShape) {
+	if _, err := report.Build(in.Report, in.Evaluation); !errors.Is(err, eval.ErrShape) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -430,7 +435,7 @@ func TestTooGood(t *testing.T) {
 		}
 	}
 	in.Heaviest = []string{"admit", "ward"}
-	r, err := report.Build(in)
+	r, err := report.Build(in.Report, in.Evaluation)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,16 +35,13 @@ func (f *Fitted) report(b *bundle.Bundle, d *Data, o *Outcome, job *Job) (*repor
 	}
 	about.Evaluation = about.Training
 	o.StyleShare = style(model, d)
-	return report.Build(report.Input{
+	return report.Build(report.Report{
 		Manifest: m, Topics: m.Rank, Words: nonzero(f.Heads[0].Words), Pieces: nonzero(f.Heads[0].Grams),
-		Terms:      len(b.Vocabulary),
-		Supervised: Method(m.Method).Supervised(), Heaviest: model.Words(heaviest), Correction: f.correction,
-		Classes: o.Classes, Data: about,
-		Evaluation: report.Evaluation{
-			Kind: report.OutOfFold, Admitted: labels(d.Rows), Probabilities: f.OutOfFold,
-			Patients: patients(d.Rows), Groupings: shownGroupings(d), Style: o.StyleShare,
-		},
-		Site: job.Site,
+		Terms: len(b.Vocabulary), Supervised: Method(m.Method).Supervised(), Heaviest: model.Words(heaviest),
+		Correction: f.correction, Classes: o.Classes, Data: about, Site: job.Site,
+	}, report.Evaluation{
+		Kind: report.OutOfFold, Admitted: labels(d.Rows), Probabilities: f.OutOfFold,
+		Patients: patients(d.Rows), Groupings: shownGroupings(d), Style: o.StyleShare,
 	})
 }
 

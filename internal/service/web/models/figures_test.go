@@ -48,12 +48,12 @@ func reported(t *testing.T, b *bundle.Bundle, n int) *report.Report {
 		t.Fatal(err)
 	}
 	day := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
-	r, err := report.Build(report.Input{
-		Manifest: &b.Manifest, Topics: 1, Words: 2, Terms: 2, Evaluation: e, Verdict: v,
+	r, err := report.Build(report.Report{
+		Manifest: &b.Manifest, Topics: 1, Words: 2, Terms: 2, Verdict: v,
 		Data: report.Data{Training: report.Window{Notes: 6640, Events: 1992}, Evaluation: report.Window{
 			From: day, To: day.AddDate(0, 0, 30),
 		}},
-	})
+	}, e)
 	if err != nil {
 		t.Fatal(err)
 	}
