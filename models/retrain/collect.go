@@ -8,7 +8,6 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models/train"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Past is what Collect returns.
@@ -333,50 +333,22 @@ func (c *collector) intern(s string) string {
 
 // finish labels, orders, counts and splits the rows.
 func (c *collector) finish(sources []string) (*Past, error) {
-	decided := decidedRows{c.rows, c.label()}
+	decisions := c.label()
 	c.index, c.visits, c.recorded, c.interned, c.arrived = nil, nil, nil, nil, nil
-	decided.dropErased()
-	sort.Sort(&decided)
-	c.rows = decided.rows
+	order := linalg.Order(len(c.rows), func(i, j int) int {
+		a, b := &c.rows[i], &c.rows[j]
+		return cmp.Or(a.Arrived.Compare(b.Arrived), strings.Compare(a.Visit, b.Visit))
+	})
+	order = slices.DeleteFunc(order, func(i int) bool { return c.rows[i].Text == "" }) // erased
+	c.rows, decisions = lists.Take(c.rows, order), lists.Take(decisions, order)
 	data := train.Data{Rows: c.rows, Aux: c.settings.Aux, Intake: c.settings.Intake}
 	maps.Copy(c.counts.Implausible, data.Clean(DefaultFit().Text))
 	c.counts.Documents = len(c.rows)
 	c.counts.Events = train.Positives(c.rows)
 	c.counts.Attenders = train.CountAttenders(c.rows)
 	c.counts.Recurring = train.CountRecurring(c.rows)
-	past := &Past{Rows: c.rows, Counts: c.counts, Decisions: decided.decisions, Undecided: c.undecided}
-	err := past.split(&c.settings, sources)
-	return past, err
-}
-
-// decidedRows are rows with how their visits ended, to be sorted by arrival and then by visit.
-type decidedRows struct {
-	rows      []train.Row
-	decisions []Decision
-}
-
-// dropErased drops the rows without a text.
-func (d *decidedRows) dropErased() {
-	n := 0
-	for i := range d.rows {
-		if d.rows[i].Text != "" {
-			d.Swap(n, i)
-			n++
-		}
-	}
-	d.rows, d.decisions = d.rows[:n], d.decisions[:n]
-}
-
-func (d *decidedRows) Len() int { return len(d.rows) }
-
-func (d *decidedRows) Less(i, j int) bool {
-	a, b := &d.rows[i], &d.rows[j]
-	return cmp.Or(a.Arrived.Compare(b.Arrived), strings.Compare(a.Visit, b.Visit)) < 0
-}
-
-func (d *decidedRows) Swap(i, j int) {
-	d.rows[i], d.rows[j] = d.rows[j], d.rows[i]
-	d.decisions[i], d.decisions[j] = d.decisions[j], d.decisions[i]
+	past := &Past{Rows: c.rows, Counts: c.counts, Decisions: decisions, Undecided: c.undecided}
+	return past, past.split(&c.settings, sources)
 }
 
 // label sets the labels, counts what takes all events of a visit, and returns how the visits of the rows ended.

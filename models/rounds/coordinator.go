@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/elasticnet"
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/matrix/safetensors"
@@ -99,15 +100,7 @@ func (c *Coordinator) Learn(ctx context.Context, docs []textproc.Document, s tex
 	if c.n = len(docs); c.n < c.relay.Shards() {
 		return nil, fmt.Errorf("%d notes are fewer than the %d shards", c.n, c.relay.Shards())
 	}
-	number, patient := map[string]int{}, make([]int, len(docs))
-	for i, d := range docs {
-		at, seen := number[d.Patient]
-		if !seen {
-			at = len(number)
-			number[d.Patient] = at
-		}
-		patient[i] = at
-	}
+	patient, _ := folds.Numbered(lists.Map(docs, func(d textproc.Document) string { return d.Patient }))
 	hold := func(name string, holds func(shard, i int) bool) error {
 		return c.hold(ctx, name, func(shard int, _ *message, lines *json.Encoder) error {
 			for i, d := range docs {

@@ -13,6 +13,8 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // groupSize is the number of shards whose answers are added before they reach the coordinator, if there are more.
@@ -20,11 +22,11 @@ const groupSize = 64
 
 // Request is an operation of all shards.
 type Request struct {
-	Op      Op
-	Message []byte   // to each, the same
-	From    []string // names of what each reads behind it
-	Keep    string   // name under which each keeps its answer; "" passes it to the coordinator
-	Add     bool     // answers of groupSize shards that follow each other may be added
+	Op      Op       `json:"op"`
+	Message []byte   `json:"-"`              // to each, the same
+	From    []string `json:"from,omitempty"` // names of what each reads behind it
+	Keep    string   `json:"keep,omitempty"` // under which each keeps its answer; "" passes it to the coordinator
+	Add     bool     `json:"add,omitempty"`  // answers of groupSize shards that follow each other may be added
 }
 
 // Relay passes operations on to shards.
@@ -120,12 +122,9 @@ type Stdio struct {
 }
 
 type call struct {
-	Round int      `json:"round"`
-	Op    Op       `json:"op"` // "hold" of Hold
-	From  []string `json:"from,omitempty"`
-	Keep  string   `json:"keep,omitempty"`
-	Add   bool     `json:"add,omitempty"`
-	Bytes []int    `json:"bytes"` // of the message, or of what each shard holds
+	Round int `json:"round"`
+	Request
+	Bytes []int `json:"bytes"` // of the message, or of what each shard holds
 }
 
 type reply struct {
@@ -135,7 +134,7 @@ type reply struct {
 	Error  string `json:"error,omitempty"`
 }
 
-const opHold Op = "hold"
+const opHold Op = "hold" // of Stdio.Hold
 
 // NewStdio waits for the first line.
 func NewStdio(in io.Reader, out io.Writer) (*Stdio, error) {
@@ -156,24 +155,21 @@ func (s *Stdio) Shards() int { return s.shards }
 
 // Hold sends the bytes.
 func (s *Stdio) Hold(ctx context.Context, name string, each [][]byte) error {
-	_, err := s.call(ctx, call{Op: opHold, Keep: name}, each)
+	_, err := s.call(ctx, Request{Op: opHold, Keep: name}, each)
 	return err
 }
 
 // Run sends the request and waits for the answers.
 func (s *Stdio) Run(ctx context.Context, r Request) ([][]byte, error) {
-	return s.call(ctx, call{Op: r.Op, From: r.From, Keep: r.Keep, Add: r.Add}, [][]byte{r.Message})
+	return s.call(ctx, r, [][]byte{r.Message})
 }
 
-func (s *Stdio) call(ctx context.Context, c call, parts [][]byte) ([][]byte, error) {
+func (s *Stdio) call(ctx context.Context, request Request, parts [][]byte) ([][]byte, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	s.round++
-	c.Round = s.round
-	for _, p := range parts {
-		c.Bytes = append(c.Bytes, len(p))
-	}
+	c := call{s.round, request, lists.Map(parts, func(p []byte) int { return len(p) })}
 	line, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
