@@ -189,11 +189,17 @@ func (l *ledger) swapped(last string) error {
 // Agree returns an error that wraps ErrDisagree and holds a *FileError unless the served generation is the one that the
 // history ends with, and the history is whole. In a store with trusted keys one of them must have signed that.
 func (s *Store) Agree(ctx context.Context) error {
+	_, err := s.agreed(ctx)
+	return err
+}
+
+// agreed looks at a ledger that must agree.
+func (s *Store) agreed(ctx context.Context) (*ledger, error) {
 	l, err := s.look(ctx)
 	if err == nil {
 		err = s.agree(l)
 	}
-	return err
+	return l, err
 }
 
 func (s *Store) agree(l *ledger) error {
@@ -302,9 +308,7 @@ func (s *Store) record(ctx context.Context, l *ledger, e Event, change func() er
 			break
 		}
 		if errors.Is(err, ErrConflict) {
-			if l, err = s.look(ctx); err == nil {
-				err = s.agree(l)
-			}
+			l, err = s.agreed(ctx)
 		}
 		if err != nil {
 			return fmt.Errorf("recording the history: %w", err)

@@ -188,10 +188,7 @@ func (s *Store) Challenger(ctx context.Context) (*Generation, error) {
 // generation without its record.
 func (s *Store) Refuse(ctx context.Context, g *Generation, c Change) error {
 	if err := s.keepGeneration(ctx, g, func() error {
-		l, err := s.look(ctx)
-		if err == nil {
-			err = s.agree(l)
-		}
+		l, err := s.agreed(ctx)
 		if err == nil {
 			err = s.mayRecord(l)
 		}

@@ -135,10 +135,7 @@ func (s *Store) sign(ctx context.Context, g *Generation) error {
 // Sign signs a generation, "" for the served one, and with that one the history. It returns the generation's name. In a
 // store with trusted keys one of them must have signed both; in each, its key nothing else by their names.
 func (s *Store) Sign(ctx context.Context, name string) (string, error) {
-	l, err := s.look(ctx)
-	if err == nil {
-		err = s.agree(l)
-	}
+	l, err := s.agreed(ctx)
 	if err == nil && l.head != nil {
 		if _, err = s.keys.Sign.Add(l.head.Statement(), l.head.Signatures); err != nil {
 			err = &FileError{File: headFile, Err: fmt.Errorf("the history is %w", err)}

@@ -31,10 +31,8 @@ func (s *Store) Verify(ctx context.Context, progress func(done, total int)) ([]*
 	}
 	slices.SortFunc(ids, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 	for i, id := range ids {
-		_, damaged := s.read(ctx, id[0], id[1], (*bundle.Bundle).Parse)
-		for _, err := range damaged {
-			v.bad(err)
-		}
+		_, err := s.Load(ctx, id[0], id[1])
+		v.bad(err)
 		if ctx.Err() == nil && progress != nil {
 			progress(i+1, len(ids))
 		}

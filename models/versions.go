@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,38 +22,26 @@ var (
 
 // Load reads a version and checks all of it against its manifest. The error joins a *FileError for each damaged file.
 func (s *Store) Load(ctx context.Context, model, version string) (*bundle.Bundle, error) {
-	if !bundle.ValidModel(model) || !bundle.ValidVersion(version) {
-		return nil, listed("no version %q of model %q", version, model)
-	}
-	b, damaged := s.read(ctx, model, version, (*bundle.Bundle).Parse)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if len(damaged) > 0 {
-		return nil, fmt.Errorf("loading: %w", errors.Join(damaged...))
-	}
-	return b, nil
+	return s.read(ctx, model, version, (*bundle.Bundle).Parse)
 }
 
 // CheckVersion reads the files of a version and holds them against its manifest. It reads no meaning into them, so that
 // it takes little more memory than the largest file. Errors as of Load.
 func (s *Store) CheckVersion(ctx context.Context, model, version string) error {
-	if !bundle.ValidModel(model) || !bundle.ValidVersion(version) {
-		return listed("no version %q of model %q", version, model)
-	}
-	_, damaged := s.read(ctx, model, version, func(*bundle.Bundle, string, []byte) error { return nil })
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return errors.Join(damaged...)
+	_, err := s.read(ctx, model, version, func(*bundle.Bundle, string, []byte) error { return nil })
+	return err
 }
 
-// read reads a version and returns a *FileError for each damaged file, in which case the bundle is not whole. The files
-// that are as the manifest says are handed to parse. If there is no file at all, the error wraps ErrNotFound. It stops
-// early when the context ends.
+// read reads a version. The files that are as the manifest says are handed to parse. If there is no file at all, the
+// error wraps ErrNotFound, otherwise it joins a *FileError for each damaged file. It stops early when the context ends.
 func (s *Store) read(ctx context.Context, model, version string,
 	parse func(b *bundle.Bundle, file string, data []byte) error,
-) (_ *bundle.Bundle, damaged []error) {
+) (*bundle.Bundle, error) {
+	b, err := named(model, version)
+	if err != nil {
+		return nil, err
+	}
+	var damaged []error
 	bad := func(file string, err error) {
 		damaged = append(damaged, fileError(FileError{Model: model, Version: version, File: file, Err: err}))
 	}
@@ -62,8 +51,7 @@ func (s *Store) read(ctx context.Context, model, version string,
 	case err != nil:
 		bad(".", err)
 	case len(files) == 0:
-		bad(bundle.ManifestFile, ErrNotFound)
-		return nil, damaged
+		return nil, &FileError{Model: model, Version: version, File: bundle.ManifestFile, Err: ErrNotFound}
 	}
 	for _, file := range files {
 		name := strings.TrimPrefix(file, folder+"/")
@@ -71,14 +59,12 @@ func (s *Store) read(ctx context.Context, model, version string,
 			bad(name, errUnexpected)
 		}
 	}
-	b := &bundle.Bundle{Version: version}
 	if err := s.readManifest(ctx, b, model); err != nil {
-		bad(bundle.ManifestFile, err) // the other files cannot be judged without it
-		return b, damaged
+		bad(bundle.ManifestFile, err) // and without it b names no other file
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Manifest.Files)) {
 		if ctx.Err() != nil {
-			return b, damaged
+			break
 		}
 		data, err := s.readFile(ctx, b, path.Join(folder, name))
 		if err == nil {
@@ -88,7 +74,18 @@ func (s *Store) read(ctx context.Context, model, version string,
 			bad(name, err)
 		}
 	}
-	return b, damaged
+	if err := cmp.Or(ctx.Err(), errors.Join(damaged...)); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// named returns a bundle without contents, and an error unless a version can have these names.
+func named(model, version string) (*bundle.Bundle, error) {
+	if !bundle.ValidModel(model) || !bundle.ValidVersion(version) {
+		return nil, listed("no version %q of model %q", version, model)
+	}
+	return &bundle.Bundle{Version: version}, nil
 }
 
 // readFile reads a file of a version and holds it against the manifest.
@@ -124,21 +121,19 @@ func (s *Store) Describe(ctx context.Context, model, version string) (*bundle.Bu
 
 // describe reads the manifest and those of the files that the version has.
 func (s *Store) describe(ctx context.Context, model, version string, files ...string) (*bundle.Bundle, error) {
-	if !bundle.ValidModel(model) || !bundle.ValidVersion(version) {
-		return nil, listed("no version %q of model %q", version, model)
+	b, err := named(model, version)
+	if err != nil {
+		return nil, err
 	}
-	b := &bundle.Bundle{Version: version}
 	bad := func(file string, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return fmt.Errorf("reading: %w", fileError(FileError{Model: model, Version: version, File: file, Err: err}))
 	}
-	err := s.readManifest(ctx, b, model)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if err := s.readManifest(ctx, b, model); errors.Is(err, fs.ErrNotExist) {
 		return nil, bad(bundle.ManifestFile, ErrNotFound)
-	case err != nil:
+	} else if err != nil {
 		return nil, bad(bundle.ManifestFile, err)
 	}
 	for _, name := range files {
