@@ -295,19 +295,8 @@ func (c *counted) AnalyzedTokenFrequencies() index.TokenFrequencies { return c.f
 func (c *counted) Size() int                                        { return c.frequencies.Size() }
 func (c *counted) NumPlainTextBytes() uint64                        { return 0 }
 
-// sameness is what makes topics of a generation one: models of complaints may have those of all complaints.
-type sameness struct {
-	Generation  string
-	Status      models.VersionStatus
-	Method      string
-	Topic       int
-	Coefficient float64
-	Classes     []classifier.ClassCoefficient
-	Words       []string
-	Weights     []float64
-}
-
-// share notes which topics are the same. That of the model of all complaints stands for the others, else the first.
+// share notes which topics of a generation are the same: models of complaints may have those of all complaints. That of
+// the model of all complaints stands for the others, else the first.
 func share(topics []found) error {
 	same := map[string][]*found{}
 	for i := range topics {
@@ -315,14 +304,9 @@ func share(topics []found) error {
 		if f.origin.Generation == "" {
 			continue
 		}
-		s := sameness{
-			Generation: f.origin.Generation, Status: f.origin.Status, Method: f.origin.Method,
-			Topic: f.topic.Topic.Topic, Coefficient: f.topic.Coefficient, Classes: f.topic.Coefficients,
-		}
-		for _, t := range f.topic.Terms {
-			s.Words, s.Weights = append(s.Words, t.Term), append(s.Weights, t.Weight)
-		}
-		key, err := json.Marshal(s)
+		o, t := f.origin, &f.topic.Topic
+		words := lists.Map(t.Terms, func(t classifier.TopicTerm) any { return []any{t.Term, t.Weight} })
+		key, err := json.Marshal([]any{o.Generation, o.Status, o.Method, t.Topic, t.Coefficient, t.Coefficients, words})
 		if err != nil {
 			return err
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/blevesearch/bleve/v2/search"
 	index "github.com/blevesearch/bleve_index_api"
 
-	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // facetFields are the fields by whose values results are counted and restricted.
@@ -142,9 +142,9 @@ func (f *facts) find(r *Ref) (int, error) {
 
 // arrange makes short names of the places, in the same order.
 func (f *facts) arrange() {
-	byPlace := lists.Make(len(f.documents), func(i int) int { return i })
-	slices.SortFunc(byPlace, func(a, b int) int { return cmp.Compare(f.documents[a].place, f.documents[b].place) })
-	for place, i := range byPlace {
+	for place, i := range linalg.Order(len(f.documents), func(a, b int) int {
+		return cmp.Compare(f.documents[a].place, f.documents[b].place)
+	}) {
 		var name [4]byte
 		binary.BigEndian.PutUint32(name[:], uint32(place))
 		f.documents[i].place = string(name[:])

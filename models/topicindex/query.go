@@ -132,16 +132,7 @@ func (c *clauses) add(field, word string, boost float64) {
 }
 
 // cut returns the beginning of a text, whole characters of at most maxQuery bytes.
-func cut(text string) string {
-	if len(text) <= maxQuery {
-		return text
-	}
-	end := maxQuery
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
-}
+func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxQuery)], "") }
 
 // textQuery returns what matches topics with some of the words of a text.
 func (s *snapshot) textQuery(text string) (query.Query, []Correction) {
@@ -348,11 +339,11 @@ func (x *Index) Topic(ctx context.Context, ref Ref) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		all, err := s.sources(ctx, query.NewDocIDQuery([]string{s.facts.documents[number].id}), s.byScore())
-		if err != nil || len(all) != 1 || all[0].Topic == nil {
+		src, err := s.unpack(uint64(number), fieldSource, fieldRest)
+		if err != nil || src.Topic == nil {
 			return nil, cmp.Or(err, errSource)
 		}
-		return &Result{Origin: all[0].Origin, Topic: all[0].Topic.Topic, Also: all[0].Also}, nil
+		return &Result{Origin: src.Origin, Topic: src.Topic.Topic, Also: src.Also}, nil
 	})
 }
 
@@ -387,12 +378,10 @@ func (s *snapshot) byScore() search.SortOrder {
 	return search.SortOrder{&search.SortScore{Desc: true}, place{s.facts}}
 }
 
-// run returns so many hits of a query, behind those to pass over, with their stored fields if they are named.
-func (s *snapshot) run(
-	ctx context.Context, q query.Query, order search.SortOrder, limit, offset int, fields ...string,
+// run returns so many hits of a query, behind those to pass over.
+func (s *snapshot) run(ctx context.Context, q query.Query, order search.SortOrder, limit, offset int,
 ) (*bleve.SearchResult, error) {
 	request := bleve.NewSearchRequestOptions(q, limit, offset, false)
-	request.Fields = fields
 	request.SortByCustom(order)
 	found, err := s.index.SearchInContext(ctx, request)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -89,6 +90,18 @@ func (s *snapshot) source(number uint64) (*source, error) {
 	if src := s.kept[number].Load(); src != nil {
 		return src, nil
 	}
+	src, err := s.unpack(number, fieldSource)
+	if err == nil {
+		s.kept[number].Store(src)
+	}
+	return src, err
+}
+
+// errSource is returned for a document that is not what build wrote.
+var errSource = errors.New("a document of the index is damaged")
+
+// unpack returns what these stored fields of a document keep: fieldSource, or fieldRest too.
+func (s *snapshot) unpack(number uint64, fields ...string) (*source, error) {
 	d, err := s.index.Document(s.facts.documents[number].id)
 	if err != nil {
 		return nil, fmt.Errorf("reading the index: %w", err)
@@ -96,16 +109,22 @@ func (s *snapshot) source(number uint64) (*source, error) {
 	if d == nil {
 		return nil, fmt.Errorf("%w: number %d", errSource, number)
 	}
-	src := &source{}
+	src, rest, sound := &source{}, []classifier.TopicTerm(nil), errors.New("it keeps nothing")
 	d.VisitFields(func(f index.Field) {
-		if f.Name() == fieldSource {
-			err = json.Unmarshal(f.Value(), src)
+		switch name := f.Name(); {
+		case !slices.Contains(fields, name):
+		case name == fieldRest:
+			err = json.Unmarshal(f.Value(), &rest)
+		default:
+			sound = json.Unmarshal(f.Value(), src)
 		}
 	})
-	if err != nil {
+	if err := errors.Join(err, sound); err != nil {
 		return nil, fmt.Errorf("%w: %w", errSource, err)
 	}
-	s.kept[number].Store(src)
+	if src.Topic != nil {
+		src.Topic.Terms = append(src.Topic.Terms, rest...)
+	}
 	return src, nil
 }
 
@@ -186,17 +205,17 @@ func (s *snapshot) versions(ctx context.Context) (map[string]*Version, error) {
 	return all, nil
 }
 
-// sources returns what all documents that match keep, in an order.
+// sources returns all that the documents that match keep, in an order.
 func (s *snapshot) sources(ctx context.Context, q query.Query, order search.SortOrder) ([]source, error) {
 	var all []source
 	const page = 1000
 	for {
-		result, err := s.run(ctx, q, order, page, len(all), fieldSource, fieldRest)
+		result, err := s.run(ctx, q, order, page, len(all))
 		if err != nil {
 			return nil, err
 		}
 		for _, hit := range result.Hits {
-			src, err := parseSource(hit.Fields)
+			src, err := s.unpack(hit.IndexInternalID.Value(), fieldSource, fieldRest)
 			if err != nil {
 				return nil, err
 			}
@@ -206,25 +225,6 @@ func (s *snapshot) sources(ctx context.Context, q query.Query, order search.Sort
 			return all, nil
 		}
 	}
-}
-
-// errSource is returned for a document that is not what build wrote.
-var errSource = errors.New("a document of the index is damaged")
-
-func parseSource(fields map[string]any) (*source, error) {
-	text, _ := fields[fieldSource].(string)
-	src := &source{}
-	if err := json.Unmarshal([]byte(text), src); err != nil {
-		return nil, fmt.Errorf("%w: %w", errSource, err)
-	}
-	if rest, ok := fields[fieldRest].(string); ok && src.Topic != nil {
-		var terms []classifier.TopicTerm
-		if err := json.Unmarshal([]byte(rest), &terms); err != nil {
-			return nil, fmt.Errorf("%w: %w", errSource, err)
-		}
-		src.Topic.Terms = append(src.Topic.Terms, terms...)
-	}
-	return src, nil
 }
 
 func term(field, word string) *query.TermQuery {
