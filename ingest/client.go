@@ -16,6 +16,8 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 const (
@@ -339,10 +341,7 @@ func (c *Client) offsets(ctx context.Context, topic string, level kafka.Isolatio
 
 // Passed reports whether a group has committed all records before these offsets, by partition of a topic.
 func (c *Client) Passed(ctx context.Context, group, topic string, ends []int64) (bool, error) {
-	ask := make([]int, len(ends))
-	for i := range ask {
-		ask[i] = i
-	}
+	ask := lists.Make(len(ends), func(i int) int { return i })
 	res, err := c.kafka.OffsetFetch(ctx,
 		&kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: ask}})
 	if err == nil {

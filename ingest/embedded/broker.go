@@ -14,6 +14,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -23,11 +24,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/internal/files"
 )
 
 const (
@@ -83,11 +84,9 @@ func Start(cfg Config) (*Broker, error) {
 	}
 	unlock := func() {}
 	if cfg.Dir != "" {
-		l, err := lock(cfg.Dir)
-		if err != nil {
+		if unlock, err = lock(cfg.Dir); err != nil {
 			return nil, err
 		}
-		unlock = func() { _ = l.Close() }
 		opts = append(opts, kfake.DataDir(cfg.Dir))
 		if cfg.Sync {
 			opts = append(opts, kfake.SyncWrites())
@@ -122,23 +121,23 @@ func LimitRebalances(c *kfake.Cluster) {
 	})
 }
 
-// lock creates the folder and locks it until the process ends.
-func lock(dir string) (*flock.Flock, error) {
+// lockTimeout bounds how long a starting broker waits for one that has just ended.
+const lockTimeout = 100 * time.Millisecond
+
+// lock creates the folder and locks it.
+func lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating broker folder: %w", err)
 	}
 	if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a folder; its records are patients' notes
 		return nil, fmt.Errorf("protecting broker folder: %w", err)
 	}
-	l := flock.New(filepath.Join(dir, "lock"))
-	ok, err := l.TryLock()
-	if err != nil {
-		return nil, fmt.Errorf("locking broker folder: %w", err)
+	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
+	defer cancel()
+	if unlock, err = files.Lock(ctx, filepath.Join(dir, "lock"), 0o600); errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("broker folder %q is in use by another process", dir)
 	}
-	if !ok {
-		return nil, fmt.Errorf("broker folder %q is in use by another process", dir)
-	}
-	return l, nil
+	return unlock, err
 }
 
 // retain periodically drops records past their retention.

@@ -1,5 +1,7 @@
 package msg
 
+import "strings"
+
 // BedDemand is the forecast of the admissions to a ward that are decided within some hours, for the compacted
 // KafkaTopic triage.bed-demand with the key of AppendBedDemandKey.
 type BedDemand struct {
@@ -75,20 +77,13 @@ type DemandCoverage struct {
 
 // AppendBedDemandKey appends the key of a forecast to dst: site|ward|hours of horizon, with | and \ in names escaped.
 func AppendBedDemandKey(dst []byte, site, ward string, horizonHours float64) []byte {
-	dst = append(appendKeyPart(dst, site), '|')
-	dst = append(appendKeyPart(dst, ward), '|')
+	for _, name := range []string{site, ward} {
+		dst = append(append(dst, keyEscapes.Replace(name)...), '|')
+	}
 	return appendFloat(dst, horizonHours)
 }
 
-func appendKeyPart(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if s[i] == '|' || s[i] == '\\' {
-			dst = append(dst, '\\')
-		}
-		dst = append(dst, s[i])
-	}
-	return dst
-}
+var keyEscapes = strings.NewReplacer(`|`, `\|`, `\`, `\\`)
 
 // AppendJSON appends the forecast as one JSON object to dst, in the bytes that encoding/json writes without HTML
 // escapes; nil slices become []. Numbers keep all digits, so that sums and quantiles match. It allocates only to grow

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,9 +22,18 @@ import (
 	"github.com/wardcast/wardcast/models/storetest"
 )
 
-// TestGCS runs the contract against an imitation of Google Cloud Storage: see storetest.GCS and WARDCAST_GCS.
+// TestGCS runs the contract against an imitation of Google Cloud Storage. It needs WARDCAST_GCS: the path of the program
+// fake-gcs-server.
 func TestGCS(t *testing.T) {
-	storetest.GCS(t)
+	_, address := storetest.Run(t, "WARDCAST_GCS", "github.com/fsouza/fake-gcs-server",
+		func(root, address string) []string {
+			host, port, _ := net.SplitHostPort(address)
+			return []string{
+				"-scheme", "http", "-host", host, "-port", port, "-public-host", address, "-filesystem-root", root,
+				"-log-level", "error",
+			}
+		})
+	t.Setenv("STORAGE_EMULATOR_HOST", address)
 	g, err := openGoogle(t.Context(), storetest.Bucket, new(options))
 	if err != nil {
 		t.Fatal(err)

@@ -51,12 +51,7 @@ func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []t
 		return nil, err
 	}
 	r := &BedsFit{Days: int(h.AsOf.Sub(h.From) / (24 * time.Hour))}
-	timed := 0
-	for i := range h.Visits {
-		if !h.Visits[i].Decided.IsZero() {
-			timed++
-		}
-	}
+	timed := lists.Count(h.Visits, func(v beds.Visit) bool { return !v.Decided.IsZero() })
 	if r.Days < leastBedDays || timed < leastBedVisits {
 		r.Reason = fmt.Sprintf("%d days with %d visits whose decision has a time; at least %d and %d are needed",
 			r.Days, timed, leastBedDays, leastBedVisits)
@@ -103,10 +98,8 @@ func (j *Job) history(past *Past, aux []train.Aux, rows []train.Row, trained *tr
 		}
 		h.Visits = append(h.Visits, v)
 	}
-	named, complaints := j.wards(past, rows), make([]string, len(rows))
-	for i := range rows {
-		complaints[i] = beds.Complaint(rows[i].Complaint)
-	}
+	named := j.wards(past, rows)
+	complaints := lists.Map(rows, func(r train.Row) string { return beds.Complaint(r.Complaint) })
 	intake.HideRare(complaints, lists.Map(rows, person))
 	age := slices.IndexFunc(aux, func(a train.Aux) bool { return a.Name == "age" })
 	for i := range rows {

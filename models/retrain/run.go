@@ -92,11 +92,7 @@ func answered(aux []train.Aux, rows []train.Row) ([]train.Aux, []train.Row) {
 	var kept []int
 	var names []train.Aux
 	for a := range aux {
-		if slices.ContainsFunc(rows, func(r train.Row) bool {
-			_, number := r.Aux[a].Number()
-			_, text := r.Aux[a].Text()
-			return number || text
-		}) {
+		if slices.ContainsFunc(rows, func(r train.Row) bool { return r.Aux[a] != msg.Value{} }) {
 			kept, names = append(kept, a), append(names, aux[a])
 		}
 	}

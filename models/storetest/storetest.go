@@ -1,5 +1,5 @@
 // Package storetest helps tests of stores: Bundle, Add and Serve fill one, Stop stops its writer at each of its steps,
-// S3 and GCS start servers for buckets.
+// S3 and Run start servers for buckets.
 package storetest
 
 import (
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -158,7 +159,7 @@ func Stop(
 	}
 }
 
-// Bucket is the name of the bucket that S3 and GCS make.
+// Bucket is the name of the bucket that Run makes.
 const Bucket = "models"
 
 // S3 starts a server of the S3 protocol on a loopback port, with one empty bucket, and sets its keys in the
@@ -167,7 +168,7 @@ const Bucket = "models"
 func S3(t *testing.T) (folder string, query url.Values) {
 	t.Helper()
 	const key, secret = "wardcast", "wardcast-secret"
-	root, address := serve(t, "WARDCAST_S3", "github.com/versity/versitygw/cmd/versitygw",
+	root, address := Run(t, "WARDCAST_S3", "github.com/versity/versitygw/cmd/versitygw",
 		func(root, address string) []string {
 			return []string{"--access", key, "--secret", secret, "--port", address, "--quiet", "posix", root}
 		})
@@ -177,24 +178,9 @@ func S3(t *testing.T) (folder string, query url.Values) {
 	return filepath.Join(root, Bucket), query
 }
 
-// GCS starts an imitation of Google Cloud Storage on a loopback port, with one empty bucket, and sets its address in
-// the environment. WARDCAST_GCS is the path of the program, fake-gcs-server; without it the test is skipped.
-func GCS(t *testing.T) {
-	t.Helper()
-	_, address := serve(t, "WARDCAST_GCS", "github.com/fsouza/fake-gcs-server",
-		func(root, address string) []string {
-			host, port, _ := net.SplitHostPort(address)
-			return []string{
-				"-scheme", "http", "-host", host, "-port", port, "-public-host", address, "-filesystem-root", root,
-				"-log-level", "error",
-			}
-		})
-	t.Setenv("STORAGE_EMULATOR_HOST", address)
-}
-
-// serve runs the program that an environment variable names until the test ends, on a folder with an empty bucket and a
+// Run runs the program that an environment variable names until the test ends, on a folder with an empty bucket and a
 // loopback address, and returns when it listens.
-func serve(t *testing.T, variable, source string, args func(root, address string) []string) (root, address string) {
+func Run(t *testing.T, variable, source string, args func(root, address string) []string) (root, address string) {
 	t.Helper()
 	program := os.Getenv(variable)
 	if program == "" {
@@ -204,12 +190,7 @@ func serve(t *testing.T, variable, source string, args func(root, address string
 	if err := os.Mkdir(filepath.Join(root, Bucket), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = free.Addr().String()
-	_ = free.Close()
+	address = ingesttest.FreeAddress(t)
 	s := exec.CommandContext(t.Context(), program, args(root, address)...)
 	s.Stderr = t.Output()
 	if err := s.Start(); err != nil {
@@ -219,16 +200,12 @@ func serve(t *testing.T, variable, source string, args func(root, address string
 		_ = s.Process.Kill()
 		_ = s.Wait()
 	})
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
+	ingesttest.Await(t, program+" answers", func() bool {
 		connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 		if err == nil {
 			_ = connection.Close()
-			return root, address
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not answer: %v", program, err)
-		}
-	}
+		return err == nil
+	})
+	return root, address
 }

@@ -210,7 +210,7 @@ func (f *found) document(lengths map[string]int) (*document.Document, error) {
 			frequencies[word] = frequency
 		}
 		d.AddField(
-			&counted{name: field, frequencies: frequencies, length: max(lengths[field], 1), options: index.IndexField})
+			newCounted(field, frequencies, max(lengths[field], 1), index.IndexField))
 	}
 	return d, nil
 }
@@ -237,8 +237,7 @@ func (v *Version) document(r reader) (*document.Document, error) {
 			frequencies[w].SetFrequency(1)
 		}
 	}
-	d.AddField(&counted{name: fieldVocabulary, frequencies: frequencies, length: 1, options: index.IndexField |
-		index.SkipFreqNorm})
+	d.AddField(newCounted(fieldVocabulary, frequencies, 1, index.IndexField|index.SkipFreqNorm))
 	return d, nil
 }
 
@@ -276,24 +275,20 @@ func keyword(name, value string) *document.TextField {
 		nil)
 }
 
-// counted is a field of words with their counts. It implements index.Field.
+// counted is a field of words with their counts.
 type counted struct {
-	name        string
-	frequencies index.TokenFrequencies
-	length      int
-	options     index.FieldIndexingOptions
+	*document.TextField // without a text
+	frequencies         index.TokenFrequencies
+	length              int
 }
 
-func (c *counted) Name() string                                     { return c.name }
-func (c *counted) Value() []byte                                    { return nil }
-func (c *counted) ArrayPositions() []uint64                         { return nil }
-func (c *counted) EncodedFieldType() byte                           { return 't' }
+func newCounted(name string, words index.TokenFrequencies, length int, options index.FieldIndexingOptions) *counted {
+	return &counted{document.NewTextFieldCustom(name, nil, nil, options, nil), words, length}
+}
+
 func (c *counted) Analyze()                                         {}
-func (c *counted) Options() index.FieldIndexingOptions              { return c.options }
 func (c *counted) AnalyzedLength() int                              { return c.length }
 func (c *counted) AnalyzedTokenFrequencies() index.TokenFrequencies { return c.frequencies }
-func (c *counted) Size() int                                        { return c.frequencies.Size() }
-func (c *counted) NumPlainTextBytes() uint64                        { return 0 }
 
 // share notes which topics of a generation are the same: models of complaints may have those of all complaints. That of
 // the model of all complaints stands for the others, else the first.

@@ -21,8 +21,7 @@
 // Supervised factorizations (smf-w, smf-h) find topics and coefficients together, for yes and no or for κ+1 classes:
 //
 //	ξ, ν, k  = by the log loss held out in stratified folds that never split a patient, unless given
-//	F (p×k)  = topics of X by package smf with scaled auxiliary features, all rows, in the gauge in which
-//	         codes
+//	F (p×k)  = topics of X by package smf with scaled auxiliary features, all rows, in the gauge in which codes
 //	           are X·F; scales of X folded into them, columns of length 1
 //	heads    = the coefficients of each class except the reference, on the scores X·F
 //	map, cut = as above, from the log-odds of the folds' own topics: F has seen the labels

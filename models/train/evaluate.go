@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -176,16 +177,7 @@ func newAnswers(d *Data) *answers {
 
 // measure returns the metrics of all tested rows together, and the share of right decisions on admission.
 func (a *answers) measure(d *Data) (o Outcome, accuracy float64, err error) {
-	var tested []int
-	right := 0
-	for i := range a.tested {
-		if a.tested[i] {
-			tested = append(tested, i)
-		}
-		if a.right[i] {
-			right++
-		}
-	}
+	tested := slices.DeleteFunc(linalg.Indices(len(a.tested)), func(i int) bool { return !a.tested[i] })
 	of := d.subset(tested)
 	if _, err := o.measure(&of, a.subset(tested)); err != nil {
 		return o, 0, err
@@ -193,7 +185,7 @@ func (a *answers) measure(d *Data) (o Outcome, accuracy float64, err error) {
 	if o.Metrics.AUROC == nil {
 		return o, 0, fmt.Errorf("measuring predictions: %w", eval.ErrOneClass)
 	}
-	return o, float64(right) / float64(len(tested)), nil
+	return o, float64(eval.Positives(a.right)) / float64(len(tested)), nil
 }
 
 // Evaluate trains every configuration on the training rows of every split and predicts the test rows as a stream would.

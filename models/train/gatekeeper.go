@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Candidate is a trained generation and the labelled notes that it is judged on.
@@ -164,8 +165,10 @@ func (k *Gatekeeper) Promote(ctx context.Context, c Candidate) (*Promotion, erro
 	if err := shown.report(c.Bundles, kind, last, e.Verdict); err != nil {
 		return nil, err
 	}
-	if err := c.record(e.Verdict); err != nil {
-		return nil, err
+	for _, b := range c.Bundles {
+		if err := evaluated(b, "verdict", e.Verdict); err != nil {
+			return nil, err
+		}
 	}
 	if e.Candidate, err = k.candidate(ctx, &c, last); err != nil {
 		return nil, err
@@ -197,12 +200,8 @@ const enoughLater = 100
 // keepLater keeps only the notes that arrived after until, if they have at least enoughLater of both outcomes, or half
 // of all, and never fewer than least. It reports whether they do.
 func (c *Candidate) keepLater(until time.Time, least int) bool {
-	var at []int
-	for i, r := range c.Notes.Rows {
-		if r.Arrived.After(until) {
-			at = append(at, i)
-		}
-	}
+	at := slices.DeleteFunc(linalg.Indices(len(c.Notes.Rows)),
+		func(i int) bool { return !c.Notes.Rows[i].Arrived.After(until) })
 	later, all := rarer(lists.Take(c.Notes.Rows, at)), rarer(c.Notes.Rows)
 	if until.IsZero() || later < max(least, min(enoughLater, (all+1)/2)) {
 		return false
@@ -233,15 +232,6 @@ func (c *Candidate) shown() (Candidate, report.Kind) {
 		out.Notes, out.Probabilities = c.Notes.subset(at), lists.Take(c.Probabilities, at)
 		return out, report.Latest
 	}
-}
-
-func (c *Candidate) record(v *gate.Verdict) error {
-	for _, b := range c.Bundles {
-		if err := evaluated(b, "verdict", v); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (k *Gatekeeper) carryOut(ctx context.Context, e *Promotion, c *Candidate, before *champion) error {

@@ -215,7 +215,7 @@ func TestCorrectionsFollowTheChoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{bundle.ByRatio, bundle.Plain} {
-		pooled.Model.Manifest.Head = json.RawMessage(`{"penalties":"` + want + `"}`)
+		pooled.model.Manifest.Head = json.RawMessage(`{"penalties":"` + want + `"}`)
 		own := newTraining(d, s, job())
 		if err := own.trainOwn(t.Context(), pooled); err != nil || len(own.out.Bundles) == 0 {
 			t.Fatalf("%d models, error %v", len(own.out.Bundles), err)

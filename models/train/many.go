@@ -167,7 +167,7 @@ func (b *base) chooseByRounds(ctx context.Context, features *matrix.CSR, foldOf 
 	aux := make([]float64, len(b.scale))
 	rows, err := b.rows.rounds.Head(ctx, b.vectorizer, b.words, rounds.Labels{
 		Y: b.rows.y, Folds: foldOf, Width: len(b.scale),
-		Aux: func(i int, yield func(feature int, value float64)) { b.eachAux(aux, i, yield) },
+		Aux: func(i int, yield func(feature int, value float64)) { b.rows.eachAux(aux, b.scale, i, yield) },
 	})
 	if err != nil {
 		return nil, err
@@ -179,16 +179,6 @@ func (b *base) chooseByRounds(ctx context.Context, features *matrix.CSR, foldOf 
 		return nil, err
 	}
 	return elasticnet.Shard{Product: sample, Y: b.rows.y, Folds: foldOf}.ChooseRemote(ctx, rows, path)
-}
-
-// eachAux calls yield with the auxiliary features of row i that are not 0, divided by their scales.
-func (b *base) eachAux(features []float64, i int, yield func(feature int, value float64)) {
-	b.rows.auxTo(features, i)
-	for f, v := range features {
-		if v != 0 {
-			yield(f, v/b.scale[f])
-		}
-	}
 }
 
 const (
@@ -235,7 +225,7 @@ func (b *base) add(from, to, step int) {
 	auxEntry := func(f int, v float64) { entry(aux+f, v) }
 	for i := from; i < to; i += step {
 		t.RowWith(b.rows.docs[i].Text, b.words, entry)
-		b.eachAux(features, i, auxEntry)
+		b.rows.eachAux(features, b.scale, i, auxEntry)
 		b.starts = append(b.starts, len(b.columns))
 	}
 }
@@ -252,14 +242,18 @@ func (b *base) join(more *base, n int) {
 	b.columns, b.values = append(b.columns, more.columns...), append(b.values, more.values...)
 }
 
-// auxTo stores the auxiliary features of row i as they are penalized, but for their divisors.
-func (r *rows) auxTo(dst []float64, i int) {
+// eachAux calls yield with the auxiliary features of row i that are not 0, as they are penalized: divided by their
+// scales. dst has room for them.
+func (r *rows) eachAux(dst, scale []float64, i int, yield func(feature int, value float64)) {
 	r.featuresTo(dst, i)
 	f := 0
 	for _, column := range r.columns {
 		for _, mean := range column.Mean {
 			if column.Kind == bundle.Categorical {
 				dst[f] += mean // 0 or 1 again, the mean if the value is missing
+			}
+			if dst[f] != 0 {
+				yield(f, dst[f]/scale[f])
 			}
 			f++
 		}

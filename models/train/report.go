@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
@@ -209,15 +208,7 @@ func Groupings(d *Data) []gate.Grouping {
 				return ""
 			})
 		case slices.Contains(groupFields, a.Name):
-			add(a.Name, func(r *Row) string {
-				if text, ok := r.Aux[i].Text(); ok {
-					return text
-				}
-				if v, ok := r.Aux[i].Number(); ok {
-					return strconv.FormatFloat(v, 'g', -1, 64)
-				}
-				return ""
-			})
+			add(a.Name, func(r *Row) string { return intake.Level(r.Aux[i]) })
 		}
 	}
 	if !slices.ContainsFunc(d.Aux, func(a Aux) bool { return a.Name == siteField }) {
@@ -236,8 +227,7 @@ func shownGroupings(d *Data) []gate.Grouping {
 	for i, a := range d.Aux {
 		g := gate.Grouping{Name: a.Name, Level: make([]string, len(d.Rows))}
 		for k := range d.Rows {
-			_, number := d.Rows[k].Aux[i].Number()
-			if _, text := d.Rows[k].Aux[i].Text(); !number && !text {
+			if d.Rows[k].Aux[i] == (msg.Value{}) {
 				g.Level[k] = unanswered
 			}
 		}

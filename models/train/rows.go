@@ -13,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models/rounds"
+	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -81,16 +82,15 @@ func (r *rows) texts() []string {
 
 // labels returns the class of each row; for yes and no, admission is 1.
 func (d *Data) labels() []int {
-	out := make([]int, len(d.Rows))
-	for i, r := range d.Rows {
+	return lists.Map(d.Rows, func(r Row) int {
 		switch {
 		case d.Classes != nil:
-			out[i] = r.Class
+			return r.Class
 		case r.Positive:
-			out[i] = 1
+			return 1
 		}
-	}
-	return out
+		return 0
+	})
 }
 
 func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
@@ -162,13 +162,9 @@ func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
 	}
 	indptr, indices, values := []int{0}, []int32{}, []float64{}
 	features := make([]float64, r.width)
+	entry := func(f int, v float64) { indices, values = append(indices, int32(f)), append(values, v) }
 	for i := range r.all {
-		r.auxTo(features, i)
-		for f, v := range features {
-			if v != 0 {
-				indices, values = append(indices, int32(f)), append(values, v/scale[f])
-			}
-		}
+		r.eachAux(features, scale, i, entry)
 		indptr = append(indptr, len(indices))
 	}
 	x, err := matrix.NewCSR(len(r.all), r.width, indptr, indices, values)
@@ -193,13 +189,8 @@ func (d *Data) HoldLatest() {
 }
 
 // from returns the positions of the rows that arrived at a time or later.
-func from(all []Row, cut time.Time) (at []int) {
-	for i := range all {
-		if !all[i].Arrived.Before(cut) {
-			at = append(at, i)
-		}
-	}
-	return at
+func from(all []Row, cut time.Time) []int {
+	return slices.DeleteFunc(linalg.Indices(len(all)), func(i int) bool { return all[i].Arrived.Before(cut) })
 }
 
 // parts returns the positions of the rows of patients who came before a time only, and of all others.

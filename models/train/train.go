@@ -88,15 +88,11 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	return t.out, nil
 }
 
-// Pooled is what is needed of the model of all complaints to train and judge the models of single ones.
-type Pooled struct {
-	// Model is it, and LogOdds are those of the rows, out of fold, for yes and no; calibrated if the map is Platt's.
-	Model   *bundle.Bundle
-	LogOdds []float64
-	// OutOfFold and Classes are its out-of-fold probabilities: of admission, and of several outcomes (n×(κ+1), or nil).
-	OutOfFold []float64
-	Classes   *mat.Dense
-	Threshold float64
+// pooledModel is what is needed of the model of all complaints to train and judge the models of single ones.
+type pooledModel struct {
+	model       *bundle.Bundle
+	logOdds     []float64 // of the rows, out of fold, for yes and no; calibrated if the map is Platt's
+	predictions           // out of fold
 }
 
 // training is one run of Train.
@@ -142,7 +138,7 @@ func newTraining(d Data, s Settings, job Job) *training {
 }
 
 // trainPooled makes the model of all complaints.
-func (t *training) trainPooled(ctx context.Context) (*Pooled, error) {
+func (t *training) trainPooled(ctx context.Context) (*pooledModel, error) {
 	t.total += t.steps
 	t.advance(0)
 	a := t.try(ctx, t.data, bundle.Other, func(d Data) (*Fitted, error) { return Fit(ctx, d, t.settings) })
@@ -164,19 +160,15 @@ func (t *training) trainPooled(ctx context.Context) (*Pooled, error) {
 	if logOdds != nil && t.settings.Calibration == bundle.Platt {
 		logOdds = eval.LogOdds(held.admission)
 	}
-	return &Pooled{
-		Model: t.out.Bundles[0], LogOdds: logOdds,
-		OutOfFold: held.admission, Classes: held.classes, Threshold: held.threshold,
-	}, nil
+	return &pooledModel{t.out.Bundles[0], logOdds, held}, nil
 }
 
-func (t *training) trainOwn(ctx context.Context, p *Pooled) error {
+func (t *training) trainOwn(ctx context.Context, p *pooledModel) error {
 	if err := t.tryOwn(ctx, p); err != nil {
 		return err
 	}
-	pooled := predictions{p.OutOfFold, p.Classes, p.Threshold}
 	for i, g := range t.groups {
-		o, err := t.judge(&g, pooled.subset(g.At), &t.own[i])
+		o, err := t.judge(&g, p.subset(g.At), &t.own[i])
 		if err != nil {
 			return err
 		}
@@ -240,20 +232,20 @@ func (t *training) try(ctx context.Context, d Data, model string, fit func(Data)
 }
 
 // tryOwn trains the models of the groups that nothing speaks against. It returns the error of the context.
-func (t *training) tryOwn(ctx context.Context, p *Pooled) error {
+func (t *training) tryOwn(ctx context.Context, p *pooledModel) error {
 	fit := func(int) func(Data) (*Fitted, error) {
 		return func(d Data) (*Fitted, error) { return Fit(ctx, d, t.settings) }
 	}
-	if p.LogOdds != nil {
-		pooled, err := classifier.Load(p.Model)
+	if p.logOdds != nil {
+		all, err := classifier.Load(p.model)
 		if err != nil {
 			return fmt.Errorf("reading the model of all complaints: %w", err)
 		}
 		s := t.settings
-		s.plain = p.Model.Manifest.Penalties() == bundle.Plain
+		s.plain = p.model.Manifest.Penalties() == bundle.Plain
 		fit = func(i int) func(Data) (*Fitted, error) {
 			return func(d Data) (*Fitted, error) {
-				return correct(ctx, d, s, pooled, lists.Take(p.LogOdds, t.groups[i].At))
+				return correct(ctx, d, s, all, lists.Take(p.logOdds, t.groups[i].At))
 			}
 		}
 	}
@@ -368,11 +360,7 @@ func (f *Fitted) heldOut() predictions {
 }
 
 func (p predictions) subset(at []int) predictions {
-	out := predictions{admission: lists.Take(p.admission, at), threshold: p.threshold}
-	if p.classes != nil {
-		out.classes = linalg.SelectRows(p.classes, at)
-	}
-	return out
+	return predictions{lists.Take(p.admission, at), linalg.SelectRows(p.classes, at), p.threshold}
 }
 
 // losses returns the log loss of each row, over all classes if there are several.
