@@ -39,6 +39,7 @@ type questionnaireCmd struct {
 	Table        questionnaireTableCmd        `cmd:"" help:"Print loadings or scores as a table for a paper, or in full." example:"wardcast questionnaire table --model fit --format latex"`
 	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires." example:"wardcast questionnaire fit answers.csv --items '*_1,*_2' --factors 5 --beta 0.1 --out other-fit && wardcast questionnaire meta fit other-fit --factors 3 --beta 0.1 --out meta"`
 	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors from several rows for each participant; the loadings may change with age." example:"wardcast synth questionnaire --visits 3 > visits.csv && wardcast questionnaire longitudinal visits.csv --items '*_?' --time age --bins 6,12,24 --factors 5 --beta 0.1 --out ages"`
+	Retest       questionnaireRetestCmd       `cmd:"" help:"Compare the scores of several visits of each participant: intraclass correlations." example:"wardcast synth questionnaire --visits 2 > visits.csv && wardcast questionnaire retest visits.csv --items 'anxiety_?' --time age --bins 6,12,24"`
 	Report       questionnaireReportCmd       `cmd:"" help:"Write the report of a stored model again." example:"wardcast questionnaire report --model fit"`
 }
 
@@ -371,13 +372,9 @@ func factorGrid(s *model.Summary) *cli.Grid {
 
 // goodnessGrid shows how well a factor analysis fits, "-" for undefined figures.
 func goodnessGrid(g *model.GoodnessOfFit) *cli.Grid {
-	interval := "-"
-	if g.RMSEA.Low.Defined() && g.RMSEA.High.Defined() {
-		interval = cli.Digits(g.RMSEA.Low, 3) + " to " + cli.Digits(g.RMSEA.High, 3)
-	}
 	grid := cli.NewGrid("RMSR", "RMSEA", "90 %", "TLI", "CFI", "BIC", "CHI-SQUARE", "DF", "P")
-	grid.Add(g.RMSR, g.RMSEA.Value, interval, g.TLI, g.CFI, cli.Digits(g.BIC, 1), cli.Digits(g.ChiSquare, 1), g.DF,
-		pValue(g.P))
+	grid.Add(g.RMSR, g.RMSEA.Value, bounds(g.RMSEA.Low, g.RMSEA.High), g.TLI, g.CFI, cli.Digits(g.BIC, 1),
+		cli.Digits(g.ChiSquare, 1), g.DF, pValue(g.P))
 	return grid
 }
 
@@ -403,10 +400,14 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps, command *kon
 	return c.learn(ctx, d, &o, func() (*model.Fitted, error) { return fit.Fit(ctx, o) }, 0, c.Input, c.Codebook)
 }
 
-type questionnaireLongitudinalCmd struct {
-	questionnaireFitCmd
+type visitFlags struct {
 	Time string   `help:"Column with the time of a row, for instance age." required:"" placeholder:"NAME"`
 	Bins []string `help:"Edges of the bins of time: 6,9,12 means 6 to below 9, and 9 to 12." required:"" placeholder:"LIST"`
+}
+
+type questionnaireLongitudinalCmd struct {
+	questionnaireFitCmd
+	visitFlags
 }
 
 func (c *questionnaireLongitudinalCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {

@@ -63,7 +63,13 @@ func pValue[F ~float64](p F) string {
 	return cli.Digits(p, 3)
 }
 
-func bounds[F ~float64](low, high F) string { return cli.Digits(low, 3) + " to " + cli.Digits(high, 3) }
+// bounds formats an interval, "-" if an end is not finite.
+func bounds[F ~float64](low, high F) string {
+	if !questionnaire.Figure(high - low).Defined() {
+		return "-"
+	}
+	return cli.Digits(low, 3) + " to " + cli.Digits(high, 3)
+}
 
 func configuralGrid(r *invariance.Result) *cli.Grid {
 	first, second := r.Groups[0], r.Groups[1]

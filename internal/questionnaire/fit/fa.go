@@ -29,8 +29,8 @@ func FactorsOf(m *model.Model) Factors {
 	return &m.ICQF
 }
 
-// scoreErrors returns the scores of FactorsOf and their standard errors, n×k, including the errors of the loadings.
-func scoreErrors(m *model.Model, answers, confounds *mat.Dense) (scores, errs *mat.Dense, err error) {
+// ScoreErrors returns the scores of FactorsOf and their standard errors, n×k, including the errors of the loadings.
+func ScoreErrors(m *model.Model, answers, confounds *mat.Dense) (scores, errs *mat.Dense, err error) {
 	if m.FA != nil {
 		scores, errs, err = (&FA{FA: *m.FA}).ScoreErrors(answers, confounds)
 	} else if scores, err = m.ICQF.Score(answers, confounds); err == nil {

@@ -69,7 +69,7 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, errs, err := scoreErrors(m, t.Answers, known)
+	values, errs, err := ScoreErrors(m, t.Answers, known)
 	if err != nil {
 		return nil, fmt.Errorf("scoring %q: %w", path, err)
 	}
@@ -110,14 +110,14 @@ func (o *Table) scores(t *answers.Table, values, errs *mat.Dense, sums []model.S
 	return s, few, nil
 }
 
-// Answers reads the items and confounds of the model, which completes the columns.
+// Answers reads the items and confounds of the model, which completes the columns. Its visits replace theirs.
 func Answers(m *model.Model, path string, columns answers.Columns) (*answers.Table, error) {
 	items := m.Items
 	if m.Visits != nil {
 		items = m.VisitItems
 	}
 	columns.ID, columns.Missing = cmp.Or(columns.ID, m.ID), slices.Concat(columns.Missing, m.Missing)
-	columns.Confounds, columns.Visits, columns.FromLow = m.Confounds, m.Visits, m.FromLow
+	columns.Confounds, columns.FromLow, columns.Visits = m.Confounds, m.FromLow, cmp.Or(m.Visits, columns.Visits)
 	t, err := answers.ReadItems(path, &columns, items)
 	if err != nil || m.Visits == nil {
 		return t, err

@@ -58,6 +58,9 @@ const sumPrefix = "sum_"
 // IsSum reports whether a column of a table of scores is the first of a scale's sums.
 func IsSum(column string) bool { return strings.HasPrefix(column, sumPrefix) }
 
+// SumColumns is the number of columns of a scale in SumsOf.
+const SumColumns = 4
+
 // SumsOf returns the columns of these scales for each row of the answers, and their names:
 //
 //	sum_       the sum of the answers as they are scored; empty unless all p items are answered
@@ -66,8 +69,7 @@ func IsSum(column string) bool { return strings.HasPrefix(column, sumPrefix) }
 //	rci_       1.96·√2 times this: 95 % of unchanged people have a smaller change
 func SumsOf(scales []SumScale, items []questionnaire.Item, answers *mat.Dense) (*mat.Dense, []string) {
 	n, _ := answers.Dims()
-	const columns = 4
-	values := mat.NewDense(n, columns*len(scales), nil)
+	values := mat.NewDense(n, SumColumns*len(scales), nil)
 	var names []string
 	for k, s := range scales {
 		names = append(names, sumPrefix+s.Name, "prorated_"+s.Name, "sem_"+s.Name, "rci_"+s.Name)
@@ -85,7 +87,7 @@ func SumsOf(scales []SumScale, items []questionnaire.Item, answers *mat.Dense) (
 					sum, given = sum+v, given+1
 				}
 			}
-			cells := values.RawRowView(i)[columns*k : columns*(k+1)]
+			cells := values.RawRowView(i)[SumColumns*k : SumColumns*(k+1)]
 			for c := range cells {
 				cells[c] = math.NaN()
 			}
