@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/items"
 )
@@ -14,9 +15,10 @@ import (
 type questionnaireItemsCmd struct {
 	answerFlags
 	cli.Output
-	Factors int    `help:"Number of group factors of omega." default:"${omegaFactors}"`
-	Seed    uint64 `help:"Seed of the random split halves of scales with more than 16 items." default:"1"`
-	Threads int    `help:"Number of threads, at most 1024 (0: one for each processor)." default:"0"`
+	Labels  []string `help:"Columns of outcomes, as in adhd,sex=F: 1 is positive, or the given value. Adds sensitivity and specificity for each scale: of calling people positive from a sum on." placeholder:"LIST"`
+	Factors int      `help:"Number of group factors of omega." default:"${omegaFactors}"`
+	Seed    uint64   `help:"Seed of the random split halves of scales with more than 16 items." default:"1"`
+	Threads int      `help:"Number of threads, at most 1024 (0: one for each processor)." default:"0"`
 }
 
 func (c *questionnaireItemsCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -31,12 +33,36 @@ func (c *questionnaireItemsCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if o.Columns, err = c.columns(d); err != nil {
 		return err
 	}
+	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Labels); err != nil {
+		return err
+	}
 	a, err := items.Run(ctx, o)
 	if err != nil {
 		return err
 	}
 	c.warn(d, a)
-	return c.Print(d, a, append([]*cli.Grid{itemGrid(a)}, scaleGrids(a)...)...)
+	grids := append([]*cli.Grid{itemGrid(a)}, scaleGrids(a)...)
+	for i := range a.Screenings {
+		grids = append(grids, cutGrid(&a.Screenings[i]))
+	}
+	return c.Print(d, a, grids...)
+}
+
+// cutGrid has a line for each cut.
+func cutGrid(s *items.Screening) *cli.Grid {
+	grid := cli.NewGrid("CUT", "SENSITIVITY", "95 %", "SPECIFICITY", "95 %", "YOUDEN")
+	area := cli.Digits(s.AUROC, 3)
+	if i := s.AUROCInterval; i != nil {
+		area += " (" + bounds(i.Low, i.High) + ")"
+	}
+	grid.Title = fmt.Sprintf("Sum of %s: %d with %s, %d without. AUROC %s. Best cut: %v.\n", s.Scale, s.Positive,
+		s.Label, s.Negative, area, s.Best)
+	for _, c := range s.Cuts {
+		yes, no := c.Sensitivity, c.Specificity
+		grid.Add(cli.Digits(c.Cut, -1), yes.Share, bounds(yes.Low, yes.High), no.Share, bounds(no.Low, no.High),
+			c.Youden)
+	}
+	return grid
 }
 
 // warn logs why coefficients of scales are missing or unreliable, one record for each reason.
@@ -73,7 +99,7 @@ func scaleGrids(a *items.Analysis) []*cli.Grid {
 	add := func(name string, count, n int, r *items.Reliability) {
 		interval := "-"
 		if i := r.AlphaInterval; i != nil {
-			interval = fmt.Sprintf("%.3f to %.3f", i.Low, i.High)
+			interval = bounds(i.Low, i.High)
 		}
 		hierarchical := cli.Digits(r.OmegaHierarchical, 3)
 		if r.OmegaWeakFactors > 0 {

@@ -71,3 +71,17 @@ func TestQuestionnaireItems(t *testing.T) {
 		t.Errorf("subscale %v", sub)
 	}
 }
+
+// The cuts of each scale and label, by the column sex of the answers. The best one is in the title.
+func TestQuestionnaireItemsByLabel(t *testing.T) {
+	t.Parallel()
+	path := answersFile(t)
+	call := []string{"questionnaire", "items", path, "--items", "q*", "--missing-code", "-9999", "--labels", "sex=F"}
+	printed := succeed(t, "", call...)
+	for _, want := range []string{"\nSum of all: ", " with sex=F, ", "Best cut: ", "\nCUT ", "SENSITIVITY"} {
+		if !strings.Contains(printed, want) {
+			t.Errorf("%q is missing in\n%s", want, printed)
+		}
+	}
+	fail(t, cli.ExitFailed, append(call[:len(call)-1:len(call)-1], "sex=X"), "no participant with answers")
+}

@@ -62,6 +62,8 @@ type Analysis struct {
 	// Subscales are those of the codebook with two varying items or more, in the order of their first items.
 	Subscales []Subscale `json:"subscales"`
 	Groups    []Group    `json:"groups"`
+	// Screenings are those of the labels of the columns.
+	Screenings []Screening `json:"screenings,omitempty"`
 }
 
 // Item is the distribution of the answers to an item. Reversed items are turned.
@@ -150,6 +152,7 @@ func Run(ctx context.Context, o Options) (*Analysis, error) {
 	for j := range t.Items {
 		a.Items = append(a.Items, describe(t, j, o.Columns.FromLow))
 	}
+	a.Screenings = screenings(t, &o.Columns, linalg.Threads(o.Threads))
 	whole, err := o.scale(ctx, t, varying)
 	if err != nil {
 		return nil, err
