@@ -291,6 +291,11 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 			"because", of.Because)
 	}
 	warnEach(d.Log, "the fit may be unreliable", fitted.Doubts)
+	if c := fitted.Summary.Careless; c != nil {
+		warnSome(d.Log, c.Participants, "answers of some participants may be careless", "file", model.CarelessFile,
+			"participants", c.Participants, "long_strings", c.LongStrings, "misfits", c.Misfits,
+			"duplicates", c.Duplicates)
+	}
 	return r.report(d, fitted)
 }
 

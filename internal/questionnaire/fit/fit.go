@@ -252,8 +252,13 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	answers := linalg.SelectRows(s.Answers, s.Order)
 	m.Summary.Known = s.knownOf()
-	if err := describe(&m, icqf.Data{Answers: answers, Confounds: l.Known(s.Order)}, scores, o.Threads); err != nil {
+	left, err := describe(&m, icqf.Data{Answers: answers, Confounds: l.Known(s.Order)}, scores, o.Threads)
+	if err != nil {
 		return nil, err
+	}
+	var careless [][]string
+	if o.Table == nil && o.Columns.Visits == nil {
+		m.Summary.Careless, careless = s.careless(left, o.Columns.FromLow)
 	}
 	errs, err := FactorsOf(&m).StandardErrors(answers)
 	if err != nil {
@@ -295,8 +300,9 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, err
 	}
 	m.Summary.TooFew = len(few)
-	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Doubts: doubts, Input: o.Input},
-		nil
+	return &model.Fitted{
+		Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Doubts: doubts, Input: o.Input, Careless: careless,
+	}, nil
 }
 
 // model returns the model of a fit, without its numbers.
@@ -386,10 +392,11 @@ func warn(m *model.Model, scores *mat.Dense, a *answers.Apart) {
 	}
 }
 
-func describe(m *model.Model, data icqf.Data, scores *mat.Dense, threads int) error {
+// describe fills in what the summary says of the answers. It returns the answers less their reconstruction.
+func describe(m *model.Model, data icqf.Data, scores *mat.Dense, threads int) (*mat.Dense, error) {
 	r, err := FactorsOf(m).Reconstruct(scores, data.Confounds)
 	if err != nil {
-		return fmt.Errorf("describing the fit: %w", err)
+		return nil, fmt.Errorf("describing the fit: %w", err)
 	}
 	n, p := data.Answers.Dims()
 	var left, weighed, all, missing float64 // squares: residual, weighted residual, weighted
@@ -418,7 +425,7 @@ func describe(m *model.Model, data icqf.Data, scores *mat.Dense, threads int) er
 	m.Summary.ReconstructionError = left / (float64(n*p) - missing)
 	r.Sub(data.Answers, r)
 	supplement(m, scores, r, linalg.Threads(threads))
-	return nil
+	return r, nil
 }
 
 // explained returns 1 − residual/variance, 0 if that is not finite.

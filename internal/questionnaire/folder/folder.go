@@ -28,7 +28,7 @@ func names() []string {
 	return []string{
 		model.ResultFile, model.SumsFile, model.ModelFile, model.LoadingsFile, model.ScoresFile, model.TableFile,
 		report.File, report.HeatMapFile, report.HeatMapImage, model.CompactFile, model.IntervalsFile,
-		report.CompactPlot, report.AgesFile, report.AgesPlot,
+		model.CarelessFile, report.CompactPlot, report.AgesFile, report.AgesPlot,
 	}
 }
 

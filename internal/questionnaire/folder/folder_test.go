@@ -78,7 +78,7 @@ func TestWriteInPlaceOfAnother(t *testing.T) {
 		*model.Fitted
 		without []string
 	}{
-		{ofVisits(t), []string{model.CompactFile, report.CompactPlot, model.IntervalsFile}},
+		{ofVisits(t), []string{model.CompactFile, report.CompactPlot, model.IntervalsFile, model.CarelessFile}},
 		{secondStage(t), []string{report.AgesFile, report.AgesPlot}},
 		{
 			questionnairetest.Fit(t, questionnairetest.Rows(1), nil),

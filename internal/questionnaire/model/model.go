@@ -36,6 +36,8 @@ const (
 	ResultFile   = "result.json"
 	// IntervalsFile holds the intervals of the loadings as a table, if there are any.
 	IntervalsFile = "loadings_intervals.csv"
+	// CarelessFile has a row for each participant of a fit, with signs of careless answers.
+	CarelessFile = "careless.csv"
 )
 
 // Format is the version of model.json. Load reads a later minor version, "2.N", without its unknown fields.
@@ -117,16 +119,6 @@ func (m *Model) ConfoundLoadings() *mat.Dense {
 	return m.ICQF.ConfoundLoadings
 }
 
-// Fitted is a model with the scores of the participants that it was learnt from.
-type Fitted struct {
-	Model
-	Scores Scores
-	TooFew []int    // lines of the participants with too few answers for scores
-	Edges  []string // the Warnings about the candidates of the cross-validation
-	Doubts []string // the Warnings about unreliable loadings and scores
-	Input  string   // path of the answers
-}
-
 // The methods.
 const (
 	// MethodICQF is interpretability constrained questionnaire factorization.
@@ -192,15 +184,6 @@ func (m *Model) Files() (map[string][]byte, error) {
 		files[IntervalsFile] = m.intervalsCSV()
 	}
 	files[ResultFile], err = indented(m.Summary)
-	return files, err
-}
-
-// Files returns the files of the model and ScoresFile.
-func (f *Fitted) Files() (map[string][]byte, error) {
-	files, err := f.Model.Files()
-	if err == nil {
-		files[ScoresFile] = f.Scores.CSV()
-	}
 	return files, err
 }
 

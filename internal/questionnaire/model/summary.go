@@ -65,6 +65,8 @@ type Summary struct {
 	Scree             *Scree                   `json:"scree,omitempty"`
 	ScoreCorrelations [][]questionnaire.Figure `json:"score_correlations,omitempty"`
 	Residuals         *Residuals               `json:"residual_correlations,omitempty"`
+	// Careless counts the participants whose answers look careless, by sign; nil for several visits and a second stage.
+	Careless *Careless `json:"careless,omitempty"`
 	// MissingMethod is what factor analysis did about missing answers: one of MissingMethods. Covariance, p×p, is that
 	// of the items of FIML (divisor n), null for two that nobody answered together; PairsNeverTogether counts these.
 	MissingMethod      string                   `json:"missing_method,omitempty"`
@@ -398,6 +400,14 @@ func (c *Scree) check() error {
 type Residuals struct {
 	RootMeanSquare float64        `json:"root_mean_square"`
 	Largest        []ResidualPair `json:"largest"`
+}
+
+// Careless are numbers of participants: whose answers have each sign of not having been read, and any of them.
+type Careless struct {
+	LongStrings  int `json:"long_strings"` // of equal answers
+	Misfits      int `json:"misfits"`      // answers that the factors do not predict
+	Duplicates   int `json:"duplicates"`   // of an earlier row
+	Participants int `json:"participants"`
 }
 
 // ResidualPair is the residual correlation of two items.

@@ -1,0 +1,125 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+)
+
+// Limits of careless answers: the 99.9 % quantile of the normal distribution, the shortest string of equal answers, and
+// of rows that are alike not by chance the fewest answers, and the fewest other than the participant's commonest one.
+const (
+	mostMisfit     = 3.09
+	shortestString = 6
+	fewestAlike    = 10
+	fewestVaried   = 5
+)
+
+// careless returns the rows of model.CarelessFile, and counts its signs. left, in the Order, is the answers less their
+// reconstruction.
+//
+//   - A string is long if it covers half of the items (Curran 2016) and at least shortestString.
+//   - A misfit is above mostMisfit.
+//   - A row is a duplicate if an earlier one has the same answers to all items, at least fewestAlike, of which
+//     fewestVaried differ from the commonest: people without symptoms have the same answers by chance.
+func (s *Study) careless(left *mat.Dense, fromLow bool) (*model.Careless, [][]string) {
+	misfits := s.misfits(left)
+	counts := &model.Careless{}
+	rows := [][]string{{"id", "line", "longest_string", "misfit", "same_as_line", "signs"}}
+	first := map[string]int{} // the line of each row that may have duplicates
+	for i, id := range s.IDs {
+		longest, given, commonest := s.equal(i, fromLow)
+		var signs []string
+		sign := func(name string, n *int) { signs, *n = append(signs, name), *n+1 }
+		if longest >= max(shortestString, (len(s.Items)+1)/2) {
+			sign("long string", &counts.LongStrings)
+		}
+		if misfits[i] > mostMisfit {
+			sign("misfit", &counts.Misfits)
+		}
+		same := ""
+		if given >= fewestAlike && given-commonest >= fewestVaried {
+			key := fmt.Sprint(s.Answers.RawRowView(i))
+			if line, ok := first[key]; ok {
+				same = strconv.Itoa(line)
+				sign("duplicate", &counts.Duplicates)
+			} else {
+				first[key] = s.Lines[i]
+			}
+		}
+		if signs != nil {
+			counts.Participants++
+		}
+		rows = append(rows, []string{
+			id, strconv.Itoa(s.Lines[i]), strconv.Itoa(longest), model.Cell(misfits[i]), same,
+			strings.Join(signs, ", "),
+		})
+	}
+	return counts, rows
+}
+
+// equal returns the length of a participant's longest string of equal answers, as they were given, in items that follow
+// each other; the number of their answers; and that of the commonest as scored. Strings of the lowest answers as scored
+// do not count: nothing may apply to a person.
+func (s *Study) equal(i int, fromLow bool) (longest, given, commonest int) {
+	length, above, last := 0, false, math.NaN()
+	scored := map[float64]int{}
+	for j, item := range s.Items {
+		v := s.Answers.At(i, j)
+		answer, lowest := v, item.Range.Low
+		if fromLow {
+			answer, lowest = v+lowest, 0
+		}
+		if answer = item.Orient(answer, false); answer != last { // also if it is missing
+			length, above, last = 0, false, answer
+		}
+		if v != v {
+			continue
+		}
+		given++
+		scored[v]++
+		commonest = max(commonest, scored[v])
+		if length, above = length+1, above || v > lowest; above {
+			longest = max(longest, length)
+		}
+	}
+	return longest, given, commonest
+}
+
+// misfits returns how far the answers of each participant are from what the factors predict,
+//
+//	z = (x^⅓ − (1 − 2/9a))/√(2/9a),
+//
+// where x is the mean of the squared residuals of the a answers, each over the mean of its item: Wilson and Hilferty's
+// (1931) standard normal variable if residuals are normal. It is 0 without residuals.
+func (s *Study) misfits(left *mat.Dense) []float64 {
+	n, p := left.Dims()
+	noise, given := make([]float64, p), make([]float64, p)
+	for row := range n {
+		for j, v := range left.RawRowView(row) {
+			if v == v {
+				noise[j], given[j] = noise[j]+v*v, given[j]+1
+			}
+		}
+	}
+	floats.Div(noise, given)
+	z := make([]float64, n)
+	for row, i := range s.Order {
+		var sum, a float64
+		for j, v := range left.RawRowView(row) {
+			if v == v && noise[j] > 0 {
+				sum, a = sum+v*v/noise[j], a+1
+			}
+		}
+		if v := 2 / (9 * a); a > 0 {
+			z[i] = (math.Cbrt(sum/a) - 1 + v) / math.Sqrt(v)
+		}
+	}
+	return z
+}
