@@ -145,13 +145,7 @@ func (p *Parts) checkClasses() error {
 }
 
 func (p *Parts) admissionClasses() []string {
-	var names []string
-	for i, admission := range p.Admission {
-		if admission {
-			names = append(names, p.Classes[i])
-		}
-	}
-	return names
+	return lists.Take(p.Classes, lists.Where(len(p.Admission), func(c int) bool { return p.Admission[c] }))
 }
 
 // checkHead returns an error that wraps ErrModel for a head that does not fit k topics, p terms and q auxiliary
@@ -198,12 +192,7 @@ func (m *Model) effects(h *Head) []float64 {
 // first; for several classes those of the first class against the reference. Words without an effect are omitted.
 func (m *Model) Words(n int) []string {
 	effects := m.effects(&m.parts.Heads[0])
-	columns := make([]int, 0, len(effects))
-	for j, v := range effects {
-		if v != 0 {
-			columns = append(columns, j)
-		}
-	}
+	columns := lists.Where(len(effects), func(j int) bool { return effects[j] != 0 })
 	slices.SortStableFunc(columns,
 		func(a, b int) int { return cmp.Compare(math.Abs(effects[b]), math.Abs(effects[a])) })
 	return lists.Map(columns[:min(n, len(columns))], m.parts.Vectorizer.Label)

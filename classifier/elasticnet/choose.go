@@ -6,9 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -266,19 +265,6 @@ func (c *search) best() int {
 	return at
 }
 
-// without returns the λ of the smallest deviance on the rows outside a fold.
-func (c *search) without(fold int) *trial {
-	var best *trial
-	least := math.Inf(1)
-	for l := range c.tried {
-		t := &c.tried[l]
-		if sum := floats.Sum(t.held) - t.held[fold]; best == nil || sum < least {
-			best, least = t, sum
-		}
-	}
-	return best
-}
-
 // finish fits all rows, from the mean of the folds on, and predicts the held-out ones.
 func (c *search) finish(ctx context.Context, all *quasiNewton, at int) (*Choice, error) {
 	chosen := c.tried[at]
@@ -287,6 +273,7 @@ func (c *search) finish(ctx context.Context, all *quasiNewton, at int) (*Choice,
 		out.Lambda, out.Deviance, out.StandardError = append(out.Lambda, t.lambda), append(out.Deviance, t.deviance),
 			append(out.StandardError, t.standardError)
 	}
+	held := lists.Map(c.tried, func(t trial) []float64 { return t.held })
 	mean := make([]float64, c.x.p+1)
 	points := make([]Point, len(chosen.beta))
 	for f, beta := range chosen.beta {
@@ -294,7 +281,7 @@ func (c *search) finish(ctx context.Context, all *quasiNewton, at int) (*Choice,
 			mean[j] += b / float64(len(chosen.beta))
 		}
 		if !c.settings.OneSE {
-			beta = c.without(f).beta[f]
+			beta = c.tried[leastWithout(f, held)].beta[f]
 		}
 		points[f] = c.at(f, beta)
 	}

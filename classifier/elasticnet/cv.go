@@ -179,15 +179,18 @@ func (cv *CV) OutOfFold(l int) []float64 { return cv.outOfFold(func(int) int { r
 // CrossFitted returns the log-odds of every row from the model that had not seen the row, at the λ of the smallest
 // deviance on the other folds, so that the row had no part in its choice either.
 func (cv *CV) CrossFitted() []float64 {
-	return cv.outOfFold(func(fold int) int {
-		best, least := 0, math.Inf(1)
-		for l, sums := range cv.sums {
-			if sum := floats.Sum(sums) - sums[fold]; sum < least {
-				best, least = l, sum
-			}
+	return cv.outOfFold(func(fold int) int { return leastWithout(fold, cv.sums) })
+}
+
+// leastWithout returns the index of the λ with the smallest sum over the folds but one, the first of several.
+func leastWithout(fold int, sums [][]float64) int {
+	best, least := 0, math.Inf(1)
+	for l, s := range sums {
+		if sum := floats.Sum(s) - s[fold]; sum < least {
+			best, least = l, sum
 		}
-		return best
-	})
+	}
+	return best
 }
 
 // outOfFold returns the log-odds of every row, from the model that had not seen it at an index by fold.

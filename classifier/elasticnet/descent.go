@@ -416,23 +416,22 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 	x := p.Design
 	rows := make([]int32, 0, x.n)
 	position := make([]int32, x.n)
+	var totalWeight float64
 	for i := range x.n {
 		position[i] = -1
 		if p.weight(i) > 0 && keep(i) {
 			position[i] = int32(len(rows))
 			rows = append(rows, int32(i))
+			totalWeight += p.weight(i)
 		}
 	}
 	n := len(rows)
 	vector := func() []float64 { return make([]float64, n) }
 	d := &descent{
-		n: n, y: vector(), weights: vector(), alpha: s.Alpha, maxPasses: s.MaxPasses,
+		n: n, y: vector(), weights: vector(), totalWeight: totalWeight, alpha: s.Alpha, maxPasses: s.MaxPasses,
 		columns: make([]coordinate, len(x.columns)),
 		eta:     vector(), step: vector(), residual: vector(), curvature: vector(),
 		held: vector(), root: vector(), unroot: vector(), working: vector(),
-	}
-	for _, r := range rows {
-		d.totalWeight += p.weight(int(r))
 	}
 	var positive float64
 	positives := 0
