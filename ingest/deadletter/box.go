@@ -12,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -61,12 +60,7 @@ func (b *Box) Count(ctx context.Context, f Filter) ([]Count, error) {
 		addTo(counts, l)
 		return nil
 	})
-	all := make([]Count, 0, len(counts))
-	for _, c := range counts {
-		all = append(all, *c)
-	}
-	slices.SortFunc(all, mostLetters)
-	return all, err
+	return sorted(counts), err
 }
 
 // DefaultMaxAttempts is the default of Sending.MaxAttempts.

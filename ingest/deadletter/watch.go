@@ -35,12 +35,7 @@ func (w *Watch) Tally() *Tally {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.trim()
-	t := &Tally{Latest: slices.Clone(c.latest)}
-	for _, n := range c.counts {
-		t.Counts = append(t.Counts, *n)
-	}
-	slices.SortFunc(t.Counts, mostLetters)
-	return t
+	return &Tally{Counts: sorted(c.counts), Latest: slices.Clone(c.latest)}
 }
 
 // Run counts until ctx ends, or with an error of ingest.Client.Follow. Nothing is known after an error.
@@ -107,6 +102,14 @@ func addTo(counts map[msg.Reason]*Count, l *Letter) {
 	}
 }
 
-func mostLetters(a, b Count) int {
-	return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Reason, b.Reason))
+// sorted returns the counts, most letters first.
+func sorted(counts map[msg.Reason]*Count) []Count {
+	all := make([]Count, 0, len(counts))
+	for _, c := range counts {
+		all = append(all, *c)
+	}
+	slices.SortFunc(all, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Reason, b.Reason))
+	})
+	return all
 }

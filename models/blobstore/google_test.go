@@ -22,8 +22,8 @@ import (
 	"github.com/wardcast/wardcast/models/storetest"
 )
 
-// TestGCS runs the contract against an imitation of Google Cloud Storage. It needs WARDCAST_GCS: the path of the program
-// fake-gcs-server.
+// TestGCS runs the contract against an imitation of Google Cloud Storage. It needs WARDCAST_GCS: the path of the
+// program fake-gcs-server.
 func TestGCS(t *testing.T) {
 	_, address := storetest.Run(t, "WARDCAST_GCS", "github.com/fsouza/fake-gcs-server",
 		func(root, address string) []string {
