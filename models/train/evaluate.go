@@ -16,7 +16,6 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/lists"
-	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -177,7 +176,7 @@ func newAnswers(d *Data) *answers {
 
 // measure returns the metrics of all tested rows together, and the share of right decisions on admission.
 func (a *answers) measure(d *Data) (o Outcome, accuracy float64, err error) {
-	tested := slices.DeleteFunc(linalg.Indices(len(a.tested)), func(i int) bool { return !a.tested[i] })
+	tested := lists.Where(len(a.tested), func(i int) bool { return a.tested[i] })
 	of := d.subset(tested)
 	if _, err := o.measure(&of, a.subset(tested)); err != nil {
 		return o, 0, err

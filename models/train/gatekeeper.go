@@ -16,7 +16,6 @@ import (
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
-	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Candidate is a trained generation and the labelled notes that it is judged on.
@@ -200,8 +199,7 @@ const enoughLater = 100
 // keepLater keeps only the notes that arrived after until, if they have at least enoughLater of both outcomes, or half
 // of all, and never fewer than least. It reports whether they do.
 func (c *Candidate) keepLater(until time.Time, least int) bool {
-	at := slices.DeleteFunc(linalg.Indices(len(c.Notes.Rows)),
-		func(i int) bool { return !c.Notes.Rows[i].Arrived.After(until) })
+	at := lists.Where(len(c.Notes.Rows), func(i int) bool { return c.Notes.Rows[i].Arrived.After(until) })
 	later, all := rarer(lists.Take(c.Notes.Rows, at)), rarer(c.Notes.Rows)
 	if until.IsZero() || later < max(least, min(enoughLater, (all+1)/2)) {
 		return false

@@ -13,7 +13,6 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models/rounds"
-	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -190,7 +189,7 @@ func (d *Data) HoldLatest() {
 
 // from returns the positions of the rows that arrived at a time or later.
 func from(all []Row, cut time.Time) []int {
-	return slices.DeleteFunc(linalg.Indices(len(all)), func(i int) bool { return all[i].Arrived.Before(cut) })
+	return lists.Where(len(all), func(i int) bool { return !all[i].Arrived.Before(cut) })
 }
 
 // parts returns the positions of the rows of patients who came before a time only, and of all others.
