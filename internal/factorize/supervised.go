@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver"
@@ -358,11 +359,6 @@ func (t *task) describe(report *Report, o *Options, x mat.Matrix, result *solver
 }
 
 func accuracy(predicted, labels []int) *float64 {
-	right := 0.0
-	for i, y := range labels {
-		if predicted[i] == y {
-			right++
-		}
-	}
-	return new(right / float64(len(labels)))
+	right := lists.Where(len(labels), func(i int) bool { return predicted[i] == labels[i] })
+	return new(float64(len(right)) / float64(len(labels)))
 }

@@ -29,7 +29,10 @@ func Stratified[C comparable](y []C, groups []string, k int, seed uint64) (fold 
 	for _, c := range class {
 		total[c]++
 	}
-	members := groupRows(groups, len(y))
+	members := Groups(groups)
+	if groups == nil {
+		members = lists.Make(len(y), func(i int) []int { return []int{i} })
+	}
 	if k < 2 || k > len(members) {
 		return nil, len(members)
 	}
@@ -70,11 +73,8 @@ func Stratified[C comparable](y []C, groups []string, k int, seed uint64) (fold 
 	return assigned, len(members)
 }
 
-// groupRows returns the rows of each group, groups in the order of their first row.
-func groupRows(groups []string, n int) [][]int {
-	if groups == nil {
-		return lists.Make(n, func(i int) []int { return []int{i} })
-	}
+// Groups returns the rows of each group, groups in the order of their first row.
+func Groups(groups []string) [][]int {
 	numbers, count := Numbered(groups)
 	members := make([][]int, count)
 	for i, g := range numbers {

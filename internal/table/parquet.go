@@ -306,25 +306,13 @@ func speller(t parquet.Type, stored format.LogicalTypeValue) func(parquet.Value)
 		if !l.IsAdjustedToUTC {
 			layout = strings.TrimSuffix(layout, "Z07:00")
 		}
-		unit := time.Nanosecond
-		switch l.Unit.Value.(type) {
-		case *format.MilliSeconds:
-			unit = time.Millisecond
-		case *format.MicroSeconds:
-			unit = time.Microsecond
-		}
+		unit := unitOf(l.Unit)
 		perSecond := int64(time.Second / unit)
 		return func(v parquet.Value) string {
 			return instant(v.Int64()/perSecond, v.Int64()%perSecond*int64(unit), layout)
 		}
 	case *format.TimeType:
-		unit := time.Nanosecond
-		switch l.Unit.Value.(type) {
-		case *format.MilliSeconds:
-			unit = time.Millisecond
-		case *format.MicroSeconds:
-			unit = time.Microsecond
-		}
+		unit := unitOf(l.Unit)
 		return func(v parquet.Value) string {
 			count := v.Int64()
 			if t.Kind() == parquet.Int32 {
@@ -362,6 +350,17 @@ func speller(t parquet.Type, stored format.LogicalTypeValue) func(parquet.Value)
 		return nil
 	}
 	return parquet.Value.String
+}
+
+// unitOf returns the unit of a count of time.
+func unitOf(unit format.TimeUnit) time.Duration {
+	switch unit.Value.(type) {
+	case *format.MilliSeconds:
+		return time.Millisecond
+	case *format.MicroSeconds:
+		return time.Microsecond
+	}
+	return time.Nanosecond
 }
 
 // half returns a floating-point number of 16 bits: a sign, 5 bits of exponent and 10 of fraction.

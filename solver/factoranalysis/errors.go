@@ -79,7 +79,7 @@ func (u *Unrotated) StandardErrors(information *mat.SymDense) (loadings, phi *ma
 	}
 	loadings = linalg.SelectColumns(mat.NewDense(p, k, errs[:p*k]), u.order)
 	if _, correlations := u.near(u.Loadings); correlations != nil {
-		phi = linalg.SelectRows(linalg.SelectColumns(mat.NewDense(k, k, errs[p*k:]), u.order), u.order)
+		phi = submatrix(mat.NewDense(k, k, errs[p*k:]), u.order)
 	}
 	return loadings, phi
 }

@@ -54,11 +54,7 @@ var extractions = []Extraction{Minres, MaximumLikelihood}
 
 // Rotations returns the names of the rotations, the default first.
 func Rotations() []string {
-	names := make([]string, len(rotations))
-	for i, r := range rotations {
-		names[i] = string(r.name)
-	}
-	return names
+	return lists.Make(len(rotations), func(i int) string { return string(rotations[i].name) })
 }
 
 // Settings controls Fit. Zero values mean what the fields say.
@@ -279,8 +275,7 @@ func (m *Model) rotate(loadings *mat.Dense, by Rotation) (order []int) {
 	}
 	accounted := accounted(loadings, phi)
 	order = linalg.Order(k, func(a, b int) int { return cmp.Compare(accounted[b], accounted[a]) })
-	m.Loadings, m.Phi = linalg.SelectColumns(loadings, order),
-		linalg.SelectRows(linalg.SelectColumns(phi, order), order)
+	m.Loadings, m.Phi = linalg.SelectColumns(loadings, order), submatrix(phi, order)
 	signs := lists.Make(k, func(t int) float64 { return math.Copysign(1, mat.Sum(m.Loadings.ColView(t))) })
 	linalg.ScaleColumns(m.Loadings, m.Loadings, signs)
 	m.Phi.Apply(func(s, t int, v float64) float64 { return signs[s] * signs[t] * v }, m.Phi)

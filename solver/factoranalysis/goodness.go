@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -147,10 +148,7 @@ func (c *Correlations) likeliest(ctx context.Context, from *extraction, k int,
 ) (e *extraction, model *Saturated, log float64, err error) {
 	s, p := c.standardized, c.raw.SymmetricDim()
 	model, e = &Saturated{Mean: s.Mean, Covariance: mat.NewSymDense(p, nil)}, from
-	deviations := make([]float64, p)
-	for i := range p {
-		deviations[i] = math.Sqrt(s.Covariance.At(i, i))
-	}
+	deviations := lists.Make(p, func(i int) float64 { return math.Sqrt(s.Covariance.At(i, i)) })
 	model.imply(e, deviations)
 	var start []float64
 	last, settled := math.Inf(-1), false

@@ -105,15 +105,9 @@ func (d *leading) loadings(scale func(value float64) float64) *mat.Dense {
 	return loadings
 }
 
-func submatrix(a *mat.Dense, items []int) *mat.Dense {
-	s := mat.NewDense(len(items), len(items), nil)
-	for e, i := range items {
-		row := a.RawRowView(i)
-		for f, j := range items {
-			s.Set(e, f, row[j])
-		}
-	}
-	return s
+// submatrix returns these rows and columns.
+func submatrix(a *mat.Dense, at []int) *mat.Dense {
+	return linalg.SelectColumns(linalg.SelectRows(a, at), at)
 }
 
 // krylov returns the k + krylovExtra largest eigenvalues of the symmetric A (p×p), descending, and their vectors in

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -29,27 +30,9 @@ type Pattern struct {
 // Patterns groups the rows of x, where NaN is a missing answer, by the items answered, in the order in which the
 // patterns first appear. Rows without an answer are left out.
 func Patterns(x *mat.Dense) []Pattern {
-	n, p := x.Dims()
-	at, rows := map[string]int{}, [][]int{}
-	key := make([]byte, p)
-	for i := range n {
-		for j, v := range x.RawRowView(i) {
-			key[j] = 0
-			if v == v {
-				key[j] = 1
-			}
-		}
-		place, known := at[string(key)]
-		if !known {
-			place = len(rows)
-			at[string(key)], rows = place, append(rows, nil)
-		}
-		rows[place] = append(rows[place], i)
-	}
 	var all []Pattern
-	for _, members := range rows {
-		one := x.RawRowView(members[0])
-		g := Pattern{N: len(members), Items: lists.Where(p, func(j int) bool { return one[j] == one[j] })}
+	for _, members := range alike(x) {
+		g := Pattern{N: len(members), Items: known(x, members[0])}
 		if len(g.Items) == 0 {
 			continue
 		}
@@ -67,6 +50,25 @@ func Patterns(x *mat.Dense) []Pattern {
 		all = append(all, g)
 	}
 	return all
+}
+
+// alike returns the rows of x with the same known entries together, in the order of the first of them.
+func alike(x mat.Matrix) [][]int {
+	n, p := x.Dims()
+	return folds.Groups(lists.Make(n, func(i int) string {
+		return string(lists.Make(p, func(j int) byte {
+			if math.IsNaN(x.At(i, j)) {
+				return 0
+			}
+			return 1
+		}))
+	}))
+}
+
+// known returns the columns with an entry in a row.
+func known(x mat.Matrix, row int) []int {
+	_, p := x.Dims()
+	return lists.Where(p, func(j int) bool { return !math.IsNaN(x.At(row, j)) })
 }
 
 // root returns a matrix R with R·Rᵀ = A·Aᵀ, nil for A of one column, which is 0.
@@ -103,11 +105,9 @@ func (l *PatternLikelihood) To(g *Pattern, mu []float64, sigma *mat.SymDense) bo
 	k, n := len(g.Items), float64(g.N)
 	l.P, l.W = mat.NewSymDense(k, nil), mat.NewSymDense(k, nil)
 	l.Pd, l.shift = make([]float64, k), make([]float64, k)
+	l.P.SubsetSym(sigma, g.Items)
 	for a, i := range g.Items {
 		l.shift[a] = g.Mean[a] - mu[i]
-		for b, j := range g.Items[:a+1] {
-			l.P.SetSym(a, b, sigma.At(i, j))
-		}
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(l.P) || factor.InverseTo(l.P) != nil {

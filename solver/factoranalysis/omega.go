@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -93,10 +94,7 @@ func (o *Reliability) schmidLeiman(ctx context.Context, r *mat.SymDense, k int) 
 	if floats.Sum(o.General) < 0 {
 		floats.Scale(-1, o.General)
 	}
-	own := make([]float64, k)
-	for t, v := range g {
-		own[t] = math.Sqrt(max(0, 1-v*v))
-	}
+	own := lists.Map(g, func(v float64) float64 { return math.Sqrt(max(0, 1-v*v)) })
 	o.Group = linalg.NewLike(loadings)
 	linalg.ScaleColumns(o.Group, loadings, own)
 	return e, nil

@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -83,25 +82,11 @@ func (m *Scorer) ScoresErrors(x mat.Matrix) (scores, errs *mat.Dense, err error)
 		}
 	}
 	w.scores, w.errors = mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
-	patterns := map[string][]int{} // rows by which items they have
-	var order []string
-	known := make([]byte, p)
-	for i := range n {
-		for j := range p {
-			known[j] = 1
-			if math.IsNaN(x.At(i, j)) {
-				known[j] = 0
-			}
-		}
-		if patterns[string(known)] == nil {
-			order = append(order, string(known))
-		}
-		patterns[string(known)] = append(patterns[string(known)], i)
-	}
-	failed := make([]error, len(order))
-	linalg.Threads(m.Threads).Parallel(len(order), len(order)*p*p*p, func(from, to int) {
+	patterns := alike(x)
+	failed := make([]error, len(patterns))
+	linalg.Threads(m.Threads).Parallel(len(patterns), len(patterns)*p*p*p, func(from, to int) {
 		for e := from; e < to; e++ {
-			failed[e] = w.score(x, order[e], patterns[order[e]])
+			failed[e] = w.score(x, patterns[e])
 		}
 	})
 	if err := cmp.Or(failed...); err != nil {
@@ -159,10 +144,10 @@ func (w *weigher) weigh(items []int) (weights *mat.Dense, errs []float64, err er
 	return weights, errs, nil
 }
 
-// score fills the rows of the participants who answered exactly the known items.
-func (w *weigher) score(x mat.Matrix, known string, rows []int) error {
-	p, k := w.structure.Dims()
-	items := lists.Where(p, func(j int) bool { return known[j] == 1 })
+// score fills the rows of participants who answered the same items.
+func (w *weigher) score(x mat.Matrix, rows []int) error {
+	_, k := w.structure.Dims()
+	items := known(x, rows[0])
 	if len(items) == 0 {
 		for _, i := range rows {
 			for t := range k {

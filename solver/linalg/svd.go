@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
@@ -321,11 +322,8 @@ func Inverse(a mat.Symmetric) *mat.SymDense {
 
 // Mapped returns V·diag(of(λ))·Vᵀ of a symmetric matrix with these eigenvalues λ and eigenvectors V.
 func Mapped(values []float64, vectors *mat.Dense, of func(value float64) float64) *mat.Dense {
-	scaled, factors := mat.DenseCopyOf(vectors), make([]float64, len(values))
-	for t, v := range values {
-		factors[t] = of(v)
-	}
-	ScaleColumns(scaled, scaled, factors)
+	scaled := mat.DenseCopyOf(vectors)
+	ScaleColumns(scaled, scaled, lists.Map(values, of))
 	scaled.Mul(scaled, vectors.T())
 	return scaled
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/matrix"
@@ -96,11 +97,9 @@ func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettin
 	if err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
-	curve := make([]Point, len(s.Factors))
-	for c, k := range s.Factors {
-		curve[c] = newPoint(Candidate{Factors: k}, errs[c*all:(c+1)*all])
-	}
-	return curve, nil
+	return lists.Make(count, func(c int) Point {
+		return newPoint(Candidate{Factors: s.Factors[c]}, errs[c*all:(c+1)*all])
+	}), nil
 }
 
 // MostBiCross returns the largest number of factors that BiCrossValidate can fit to an n×p matrix with this many folds.

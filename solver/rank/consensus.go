@@ -2,6 +2,7 @@ package rank
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 )
@@ -76,25 +78,21 @@ func group(clusters [][]int) (histories [][]int, weights []float64, err error) {
 	if len(clusters) == 0 || len(clusters[0]) == 0 {
 		return nil, nil, fmt.Errorf("%w: none", ErrSize)
 	}
-	index := map[string]int{}
-	key := make([]byte, 0, 4*len(clusters))
-	for i := range clusters[0] {
-		key = key[:0]
-		history := make([]int, len(clusters))
-		for r, run := range clusters {
-			if len(run) != len(clusters[0]) {
-				return nil, nil, fmt.Errorf("%w: run %d has %d, run 1 has %d", ErrSize, r+1, len(run), len(clusters[0]))
-			}
-			history[r] = run[i]
-			key = append(key, byte(run[i]), byte(run[i]>>8), byte(run[i]>>16), byte(run[i]>>24))
+	for r, run := range clusters {
+		if len(run) != len(clusters[0]) {
+			return nil, nil, fmt.Errorf("%w: run %d has %d, run 1 has %d", ErrSize, r+1, len(run), len(clusters[0]))
 		}
-		at, ok := index[string(key)]
-		if !ok {
-			at = len(histories)
-			index[string(key)] = at
-			histories, weights = append(histories, history), append(weights, 0)
+	}
+	keys := lists.Make(len(clusters[0]), func(i int) string {
+		key := make([]byte, 0, 4*len(clusters))
+		for _, run := range clusters {
+			key = binary.LittleEndian.AppendUint32(key, uint32(run[i]))
 		}
-		weights[at]++
+		return string(key)
+	})
+	for _, rows := range folds.Groups(keys) {
+		histories = append(histories, lists.Map(clusters, func(run []int) int { return run[rows[0]] }))
+		weights = append(weights, float64(len(rows)))
 	}
 	if len(histories) > maxHistories {
 		return nil, nil, fmt.Errorf("%w: %d with different clusters, at most %d can be compared", ErrSize,

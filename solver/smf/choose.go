@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -163,9 +164,7 @@ func (s *Search) complete(x mat.Matrix, data *Data) (count int, err error) {
 	// rows of length 1 have a size of 1
 	size, _ = strconv.ParseFloat(strconv.FormatFloat(size, 'g', unitDigits, 64), 64)
 	if len(s.Xi) == 0 {
-		for _, v := range defaultXi {
-			s.Xi = append(s.Xi, v/size)
-		}
+		s.Xi = lists.Map(defaultXi[:], func(v float64) float64 { return v / size })
 	}
 	if s.Method.Variant == VariantH {
 		size = 1
@@ -216,12 +215,9 @@ func checkFolds(foldOf []int, data Data) (count int, err error) {
 
 // selectRows returns some documents of a stored matrix and their data.
 func selectRows(x mat.Matrix, data Data, rows []int) (mat.Matrix, Data) {
-	s := Data{Classes: data.Classes, Aux: linalg.SelectRows(data.Aux, rows)}
-	for _, i := range rows {
-		s.Labels = append(s.Labels, data.Labels[i])
-		if data.Weights != nil {
-			s.Weights = append(s.Weights, data.Weights[i])
-		}
+	s := Data{
+		Classes: data.Classes, Aux: linalg.SelectRows(data.Aux, rows),
+		Labels: lists.Take(data.Labels, rows), Weights: lists.Take(data.Weights, rows),
 	}
 	dense, sparse := linalg.Stored(x)
 	if sparse != nil {

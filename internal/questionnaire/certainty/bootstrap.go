@@ -49,25 +49,18 @@ const (
 // The cost is that of the fits. If fewer than LeastReplicates are left, it returns the first error of
 // (*fit.Options).Learn. It returns the cause of ctx if that ends first.
 func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome) (*model.Bootstrap, error) {
-	b := &bootstrap{fit: partsOf(of.Learnt), items: len(of.Study.Items), rows: make([]int, min(len(of.Rows), scored))}
-	at := make([]int, len(b.rows)) // at equal distances
-	for i := range at {
-		at[i] = i * len(of.Rows) / len(at)
-		b.rows[i] = of.Rows[at[i]]
-	}
+	count := min(len(of.Rows), scored)
+	at := lists.Make(count, func(i int) int { return i * len(of.Rows) / count })
+	b := &bootstrap{fit: partsOf(of.Learnt), items: len(of.Study.Items), rows: lists.Take(of.Rows, at)}
 	scores, err := of.Score(b.rows)
 	if err != nil {
 		return nil, fmt.Errorf("scoring for the bootstrap: %w", err)
 	}
 	b.scores = scores
-	for t := range of.Candidate.Factors {
-		counts := make([]bool, len(at))
-		for i := range counts {
-			w := b.scores.At(i, t)
-			counts[i] = (of.Measured == nil || of.Measured[t].Participants[at[i]]) &&
-				(model.Standardized(o.Method) || w > 0 && w < 1)
-		}
-		b.counts = append(b.counts, counts)
+	b.counts = func(i, t int) bool {
+		w := scores.At(i, t)
+		return (of.Measured == nil || of.Measured[t].Participants[at[i]]) &&
+			(model.Standardized(o.Method) || w > 0 && w < 1)
 	}
 	all := make([]*replicate, s.Replicates)
 	failed, err := o.Each(ctx, s.Replicates, s.Progress, func(ctx context.Context, alone *fit.Options, r int) error {
@@ -126,7 +119,8 @@ type bootstrap struct {
 	items  int
 	rows   []int      // participants whom all replicates score
 	scores *mat.Dense // their scores in the fit
-	counts [][]bool   // which of these count, for each factor: measured, and not at a bound
+	// counts reports whether that of participant rows[i] for a factor counts: it is measured, and not at a bound.
+	counts func(i, factor int) bool
 	all    []*replicate
 }
 
@@ -183,7 +177,7 @@ func (b *bootstrap) match(l *fit.Learnt) (*replicate, error) {
 func (b *bootstrap) change(factor int, scores []float64, sign float64) (mean float64) {
 	count := 0
 	for i, now := range scores {
-		if d := sign*now - b.scores.At(i, factor); d == d && b.counts[factor][i] {
+		if d := sign*now - b.scores.At(i, factor); d == d && b.counts(i, factor) {
 			mean += d * d
 			count++
 		}
@@ -196,10 +190,8 @@ func (b *bootstrap) summary() *model.Bootstrap {
 	out.Unconverged = lists.Count(b.all, func(r *replicate) bool { return r.unconverged })
 	_, k := b.fit.Loadings.Dims()
 	for t := range k {
-		congruences, changes := make([]float64, len(b.all)), make([]float64, len(b.all))
-		for i, r := range b.all {
-			congruences[i], changes[i] = r.congruences[t], r.changes[t]
-		}
+		congruences := lists.Map(b.all, func(r *replicate) float64 { return r.congruences[t] })
+		changes := lists.Map(b.all, func(r *replicate) float64 { return r.changes[t] })
 		out.Scores = append(out.Scores, math.Sqrt(stat.Mean(changes, nil)))
 		from := func(least float64) float64 {
 			return float64(floats.Count(func(c float64) bool { return c >= least }, congruences)) /

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -125,10 +126,7 @@ func (t *trained) components(filled func(rows []int) *mat.Dense, k int) error {
 	t.loadings = mat.NewDense(p, k, nil)
 	for c := range k { // the eigenvalues ascend
 		v := mat.Col(nil, p-1-c, vectors)
-		sum := 0.0
-		for _, e := range v {
-			sum += e
-		}
+		sum := floats.Sum(v)
 		length := math.Sqrt(max(0, values[p-1-c]))
 		for j, e := range v {
 			directions.Set(j, c, math.Copysign(1, sum)*e)
@@ -154,15 +152,9 @@ func summarized(answers *mat.Dense, rows []int, scales []questionnaire.Scale,
 	return out
 }
 
-// average returns the mean of the answers, NaN without any.
+// average returns the mean of the answers, NaN without any. It changes them.
 func average(answers []float64) float64 {
-	sum, count := 0.0, 0.0
-	for _, v := range answers {
-		if !math.IsNaN(v) {
-			sum, count = sum+v, count+1
-		}
-	}
-	return sum / count
+	return stat.Mean(slices.DeleteFunc(answers, math.IsNaN), nil)
 }
 
 func missing(answers []float64) float64 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
@@ -124,8 +125,8 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 	}
 	e := &Evaluation{
 		Items: questionnaire.Names(s.Items), Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]},
-		Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, Disjoint: []Halves{},
-		Warnings: []string{},
+		Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Disjoint: []Halves{}, Warnings: []string{},
+		Labels: lists.Map(o.Columns.Labels, questionnaire.Label.String),
 	}
 	p := progress{report: o.Progress}
 	for _, method := range o.Methods {
@@ -139,9 +140,6 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 		if err := o.choose(ctx, s, e, &p); err != nil {
 			return nil, err
 		}
-	}
-	for _, label := range o.Columns.Labels {
-		e.Labels = append(e.Labels, label.String())
 	}
 	step := func(m *trained) {
 		if m.early {
@@ -230,9 +228,8 @@ func (e *Evaluation) FactorsInside() string {
 	if len(e.Choices) == 0 {
 		return inside
 	}
-	byFactors := func(a, b model.Candidate) int { return cmp.Compare(a.Factors, b.Factors) }
-	if least, most := slices.MinFunc(e.Choices, byFactors).Factors,
-		slices.MaxFunc(e.Choices, byFactors).Factors; least < e.Factors || most > e.Factors {
+	factors := lists.Map(e.Choices, func(c model.Candidate) int { return c.Factors })
+	if least, most := slices.Min(factors), slices.Max(factors); least < e.Factors || most > e.Factors {
 		inside += fmt.Sprintf(" (%d to %d)", least, most)
 	}
 	return inside
@@ -368,7 +365,7 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 	step func(*trained),
 ) (r *Share, areas [][]float64, err error) {
 	train, _ := parts(share, len(s.Order))
-	r = &Share{Method: method, Share: share, Participants: train, AUROC: []Measure{}}
+	r = &Share{Method: method, Share: share, Participants: train}
 	var stability []float64
 	out := leftOut{}
 	areas = make([][]float64, len(e.Labels))
@@ -404,9 +401,7 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 		step(part)
 	}
 	r.Stability, r.ItemsLeftOut = measure(stability), out.names(s)
-	for _, a := range areas {
-		r.AUROC = append(r.AUROC, resampled(a, ratio(share, len(s.Order)), 0))
-	}
+	r.AUROC = lists.Map(areas, func(a []float64) Measure { return resampled(a, ratio(share, len(s.Order)), 0) })
 	return r, areas, nil
 }
 

@@ -167,10 +167,7 @@ func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	units, err := r.units(both)
-	if err != nil {
-		return nil, err
-	}
+	units := r.units(both)
 	p, k := both.Loadings.Dims()
 	filled := lists.Where(k, func(t int) bool {
 		return covariance.At(t, t) > 0 && mat.Norm(both.Loadings.ColView(t), 2) > 0

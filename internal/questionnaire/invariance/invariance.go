@@ -241,15 +241,12 @@ func (r *run) warn() {
 		say("%d of %d bootstrap samples could not be fitted and are not counted", r.Failed, r.Bootstrap)
 	}
 	var untestable []string
-	found := 0
 	for _, d := range r.DIF.Items {
 		if d.Class == UntestableDIF {
 			untestable = append(untestable, d.Item)
 		}
-		if d.Found() {
-			found++
-		}
 	}
+	found := lists.Count(r.DIF.Items, func(d ItemDIF) bool { return d.Found() })
 	if len(untestable) > 0 {
 		say("items that cannot be tested for DIF: %s", strings.Join(untestable, ", "))
 	}

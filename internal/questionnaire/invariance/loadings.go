@@ -116,10 +116,7 @@ func (r *run) learn(ctx context.Context, o *fit.Options, rows []int) (*fit.Learn
 	if err != nil {
 		return nil, nil, err
 	}
-	units, err := r.units(l)
-	if err != nil {
-		return nil, nil, err
-	}
+	units := r.units(l)
 	all := mat.NewDense(len(r.study.Items), r.Factors, nil)
 	for row, j := range l.Items {
 		for t := range r.Factors {
@@ -131,22 +128,15 @@ func (r *run) learn(ctx context.Context, o *fit.Options, rows []int) (*fit.Learn
 
 // units returns the factors that turn loadings into those of the answers: for factor analysis the standard deviation of
 // the answers less the confounds' effects; for polychoric loadings that of both groups.
-func (r *run) units(l *fit.Learnt) ([]float64, error) {
-	units := make([]float64, len(l.Items))
+func (r *run) units(l *fit.Learnt) []float64 {
 	fa, ok := l.Factors().(*fit.FA)
 	switch {
 	case !ok:
-		for row := range units {
-			units[row] = 1
-		}
+		return slices.Repeat([]float64{1}, len(l.Items))
 	case r.o.Correlation == model.Polychoric:
-		for row, j := range l.Items {
-			units[row] = r.deviations[j]
-		}
-	default:
-		units = fa.Deviations
+		return lists.Take(r.deviations, l.Items)
 	}
-	return units, nil
+	return fa.Deviations
 }
 
 // rest returns the answers of these rows less the confounds' effects.

@@ -20,6 +20,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/files"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -233,9 +234,7 @@ func Make(scores, sample *answers.Sheet, o Options) (*Norms, []Outside, error) {
 				fewest := len(slices.MinFunc(values, func(a, b []float64) int { return cmp.Compare(len(a), len(b)) }))
 				largest = max(largest, fewest)
 				if fewest >= o.Least {
-					for _, v := range values {
-						c.Scores = append(c.Scores, distribution(v))
-					}
+					c.Scores = lists.Map(values, distribution)
 				}
 			}
 			n.Cells = append(n.Cells, c)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/wording"
 )
@@ -100,10 +102,7 @@ func (m sheet) Words() string {
 	factors, verb := wording.Count(s.Factors, "factor"), "explain"
 	switch {
 	case m.ConfoundLoadings() != nil:
-		var names []string
-		for _, c := range m.Confounds {
-			names = append(names, c.Name)
-		}
+		names := lists.Map(m.Confounds, func(c questionnaire.Confound) string { return c.Name })
 		factors += ", together with " + strings.Join(names, ", ") + ","
 	case s.Factors == 1:
 		verb += "s"

@@ -99,10 +99,7 @@ func (m sheet) agesTable() []byte {
 // AgePanels returns a plot for each factor: the curves of the items with its largest loadings, all on the same scale.
 func (m sheet) AgePanels() (panels []*chart.Chart) {
 	bins := m.Visits.Bins()
-	var ticks []chart.Tick
-	for b := range bins {
-		ticks = append(ticks, chart.Tick{At: float64(b), Label: m.Visits.Label(b)})
-	}
+	ticks := lists.Make(bins, func(b int) chart.Tick { return chart.Tick{At: float64(b), Label: m.Visits.Label(b)} })
 	values := []float64{0}
 	for factor := range m.Summary.Factors {
 		for _, curve := range m.ages(factor) {
@@ -205,15 +202,17 @@ const mostScree = 40
 // scree draws the first eigenvalues and the reference that they must exceed.
 func scree(eigenvalues, reference []float64) *chart.Chart {
 	c := newPlot("Eigenvalues and their reference")
-	all := []chart.Series{{Name: "eigenvalues"}, {Name: "95 % of random answers"}}
-	for n, values := range [][]float64{eigenvalues, reference} {
-		for i, v := range values[:min(len(values), mostScree)] {
-			all[n].Estimates = append(all[n].Estimates, chart.Estimate{X: float64(i + 1), Y: v})
-		}
-	}
 	c.Y = chart.Cover(0, slices.Max(eigenvalues), slices.Max(reference)).Round(5)
-	c.Legend(c.Plot("component", "eigenvalue", nil, all...)...)
+	c.Legend(c.Plot("component", "eigenvalue", nil, screeLine("eigenvalues", 1, eigenvalues),
+		screeLine("95 % of random answers", 1, reference))...)
 	return c
+}
+
+// screeLine is the line of the first values, which belong to the numbers from first on.
+func screeLine(name string, first int, values []float64) chart.Series {
+	return chart.Series{Name: name, Estimates: lists.Make(min(len(values), mostScree), func(i int) chart.Estimate {
+		return chart.Estimate{X: float64(first + i), Y: values[i]}
+	})}
 }
 
 // Scree draws the scree of the fit, nil without one.
@@ -229,10 +228,7 @@ func (m sheet) MAP() *chart.Chart {
 	if m.Summary.Scree == nil || len(m.Summary.Scree.MAP) == 0 {
 		return nil
 	}
-	c, line := newPlot("Velicer's MAP"), chart.Series{Name: "mean squared partial correlation"}
-	for i, v := range m.Summary.Scree.MAP[:min(len(m.Summary.Scree.MAP), mostScree)] {
-		line.Estimates = append(line.Estimates, chart.Estimate{X: float64(i), Y: v})
-	}
+	c, line := newPlot("Velicer's MAP"), screeLine("mean squared partial correlation", 0, m.Summary.Scree.MAP)
 	c.Legend(c.Plot("components", "squared partial correlation", nil, line)...)
 	return c
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/files"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
@@ -153,13 +154,10 @@ func (m sheet) page(e *evaluate.Evaluation) ([]byte, error) {
 	described := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool {
 		return i.Text != "" || i.Subscale != ""
 	})
-	p := page{sheet: m, Evaluation: e}
+	order, _ := m.arrange()
+	p := page{sheet: m, Evaluation: e, All: lists.Map(order, m.row)}
 	if len(m.Summary.BCV) > 0 {
 		p.Lowest, p.Fewest = m.Summary.Choices()
-	}
-	order, _ := m.arrange()
-	for _, j := range order {
-		p.All = append(p.All, m.row(j))
 	}
 	p.MostMissing = slices.DeleteFunc(slices.Clone(p.All), func(i row) bool { return i.Fit.Missing == 0 })
 	slices.SortStableFunc(p.MostMissing, func(a, b row) int { return cmp.Compare(b.Fit.Missing, a.Fit.Missing) })
