@@ -26,6 +26,7 @@ import (
 	"github.com/wardcast/wardcast/internal/lab/sample"
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // StreamSettings are the settings of Stream. Without a rate, all notes are sent before the first is scored.
@@ -272,7 +273,7 @@ func (r *streamRun) await(ctx context.Context, t topics, n int) (time.Time, erro
 		if count >= n || now.Sub(since) > quiet {
 			return since, nil
 		}
-		if sample.Pause(ctx, 5*time.Millisecond) != nil {
+		if !wait.For(ctx, 5*time.Millisecond) {
 			return time.Time{}, context.Cause(ctx)
 		}
 	}

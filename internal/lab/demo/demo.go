@@ -29,6 +29,7 @@ import (
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/wait"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/train"
 )
@@ -269,7 +270,7 @@ func (r *run) stream(ctx context.Context, a *app.App) error {
 		err = nil
 	}
 	for deadline := time.Now().Add(settle); r.waiting() > 0 && time.Now().Before(deadline); {
-		_ = sample.Pause(readCtx, 10*time.Millisecond)
+		_ = wait.For(readCtx, 10*time.Millisecond)
 	}
 	stopReading()
 	return errors.Join(err, reader.Wait())

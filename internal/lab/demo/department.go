@@ -15,6 +15,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/lab/sample"
 	"github.com/wardcast/wardcast/internal/lab/synth"
+	"github.com/wardcast/wardcast/internal/wait"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/train"
 )
@@ -72,7 +73,7 @@ func ended(g *synth.Generator, i int, n *msg.Note) (msg.Outcome, time.Duration) 
 
 // send sends outcomes when they are due until ctx ends.
 func (d *department) send(ctx context.Context, topic string, producer sample.Producer) error {
-	for sample.Pause(ctx, 100*time.Millisecond) == nil {
+	for wait.For(ctx, 100*time.Millisecond) {
 		if messages := d.take(time.Now()); len(messages) > 0 {
 			if err := producer.Produce(ctx, topic, messages); err != nil && ctx.Err() == nil {
 				return fmt.Errorf("sending outcomes: %w", err)

@@ -20,8 +20,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/bridge"
 	"github.com/wardcast/wardcast/internal/bridge/process"
-	"github.com/wardcast/wardcast/internal/lab/sample"
 	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // hospital sends notes and outcomes to a bridge, as a hospital's systems do: those of every second visit as ADT of HL7
@@ -62,7 +62,7 @@ func (h *hospital) run(ctx context.Context, cfg *config.Config, o *Options) erro
 
 // await waits until the bridge takes messages.
 func (h *hospital) await(ctx context.Context) error {
-	for sample.Pause(ctx, 20*time.Millisecond) == nil {
+	for wait.For(ctx, 20*time.Millisecond) {
 		if h.request(ctx, http.MethodGet, "/readyz", nil) == nil {
 			return nil
 		}

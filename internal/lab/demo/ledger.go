@@ -12,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/lab/sample"
+	"github.com/wardcast/wardcast/internal/wait"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -124,8 +124,8 @@ func (s *simulation) swapped(ctx context.Context, n *Night) error {
 // settle waits for the predictions of all notes sent, and reports the night.
 func (s *simulation) settle(ctx context.Context, n *Night) error {
 	for deadline := time.Now().Add(settle); s.ledger.total().Lost > 0 && time.Now().Before(deadline); {
-		if err := sample.Pause(ctx, 10*time.Millisecond); err != nil {
-			return err
+		if !wait.For(ctx, 10*time.Millisecond) {
+			return ctx.Err()
 		}
 	}
 	now := s.ledger.total()

@@ -292,8 +292,9 @@ func (s *simulation) retrain(ctx context.Context, n *Night) (changed bool, err e
 		return false, err
 	}
 	job := retrain.Job{
-		Source: replay.New(
-			replay.Config{Client: s.client, NoteTopic: topics.Notes, OutcomeTopic: topics.Outcomes, Logger: s.Logger}),
+		Source: &replay.Source{
+			Client: s.client, NoteTopic: topics.Notes, OutcomeTopic: topics.Outcomes, Logger: s.Logger,
+		},
 		Settings: retrain.Settings{AsOf: begin.Add(time.Duration(n.Night+1) * day), Aux: sample.Aux()},
 		Fit:      retrain.DefaultFit(), Version: s.Version, Progress: s.Progress,
 		Gatekeeper: train.Gatekeeper{Store: s.store, Gate: gate.Default(), By: "demo", Command: "wardcast demo"},

@@ -18,6 +18,7 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/wait"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/train"
 )
@@ -114,16 +115,6 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Optio
 	return trained, store.Promote(ctx, change)
 }
 
-// Pause waits for d, or returns the error of ctx if that ends first.
-func Pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 const (
 	batch = 1000            // messages sent at once without a rate
 	grace = 5 * time.Second // for messages to arrive after the context has ended
@@ -155,8 +146,8 @@ func (s *Stream) Send(ctx context.Context, p Producer) error {
 			// All messages that are due now, at least one.
 			to = min(max(from+1, int(time.Since(began).Seconds()*s.Rate)), s.Count)
 			due := began.Add(time.Duration(float64(to) / s.Rate * float64(time.Second)))
-			if err := Pause(ctx, time.Until(due)); err != nil {
-				return err
+			if !wait.For(ctx, time.Until(due)) {
+				return ctx.Err()
 			}
 		}
 		out := make([]*ingest.Output, 0, to-from)

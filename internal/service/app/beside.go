@@ -12,6 +12,7 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/internal/service/bedstream"
 	"github.com/wardcast/wardcast/internal/service/watch"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // besideRetry is how long a failed task waits before it restarts.
@@ -40,10 +41,7 @@ func runTask(ctx context.Context, log *slog.Logger, t task) {
 			}
 			log.Log(ctx, level, "not running", "task", t.name, "without", t.without, "err", err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(besideRetry):
-		}
+		_ = wait.For(ctx, besideRetry)
 	}
 }
 
@@ -112,10 +110,9 @@ func newLabels(client *ingest.Client, o *Options) ([]task, error) {
 		for {
 			began := time.Now()
 			labels.Measure()
-			select {
-			case <-ctx.Done():
+			least := cmp.Or(o.labelInterval, labelInterval)
+			if !wait.For(ctx, max(least, labelShare*time.Since(began))) {
 				return nil
-			case <-time.After(max(cmp.Or(o.labelInterval, labelInterval), labelShare*time.Since(began))):
 			}
 		}
 	}
@@ -146,10 +143,7 @@ func (p *pulse) run(ctx context.Context, client *ingest.Client) {
 		err := client.Probe(asking)
 		cancel()
 		p.record(err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(pulseEvery):
-		}
+		_ = wait.For(ctx, pulseEvery)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/meter"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // fits are the sources of forecasts: the fit of the generation in use, else one to the last weeks' messages, else
@@ -122,15 +123,12 @@ const fitPoll = time.Minute
 // once and keeps the one before. It also drops visits that are no longer needed.
 func (d *Demand) Learn(ctx context.Context) error {
 	logged := map[string]bool{}
-	tick := time.Tick(cmp.Or(d.fitEvery, fitPoll))
 	for {
 		d.renew(ctx, logged)
 		d.lookedOnce.Do(func() { close(d.looked) })
 		d.forget()
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, cmp.Or(d.fitEvery, fitPoll)) {
 			return nil
-		case <-tick:
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 const (
@@ -34,10 +35,8 @@ func (d *Demand) Publish(ctx context.Context) error {
 		if err := p.step(ctx); err != nil {
 			return ended(ctx, err)
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, max(d.lookEvery, lookShare*time.Since(began))) {
 			return nil
-		case <-time.After(max(d.lookEvery, lookShare*time.Since(began))):
 		}
 	}
 }

@@ -83,8 +83,8 @@ func watch(t *testing.T, test func(t *testing.T, m *Monitor, s *stream)) {
 	})
 }
 
-// wait lets some time of the fake clock pass.
-func wait(d time.Duration) {
+// pass lets some time of the fake clock pass.
+func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
@@ -92,7 +92,7 @@ func wait(d time.Duration) {
 func TestAnHourIsKept(t *testing.T) {
 	watch(t, func(t *testing.T, m *Monitor, s *stream) {
 		for i := range 70 {
-			wait(interval)
+			pass(interval)
 			s.records.WithLabelValues("answered").Add(120)
 			s.lag.WithLabelValues("10").Set(float64(i))
 			for range 99 {
@@ -103,7 +103,7 @@ func TestAnHourIsKept(t *testing.T) {
 				s.lag.Reset()
 			}
 		}
-		wait(interval)
+		pass(interval)
 		x := m.Snapshot().Streams[0]
 		if n := len(x.History); n != kept-1 {
 			t.Fatalf("%d points, want %d", n, kept-1)
@@ -131,7 +131,7 @@ func TestAllIsWell(t *testing.T) {
 	watch(t, func(t *testing.T, m *Monitor, s *stream) {
 		s.records.WithLabelValues("answered").Add(1)
 		s.failed.Inc() // a partition has a new leader
-		wait(2 * time.Second)
+		pass(2 * time.Second)
 		x := m.Snapshot()
 		if len(x.Problems) > 0 {
 			t.Errorf("problems: %v", x.Problems)
@@ -145,12 +145,12 @@ func TestAllIsWell(t *testing.T) {
 // TestLettersBegin: dead letters began when one was there, not when somebody looked.
 func TestLettersBegin(t *testing.T) {
 	watch(t, func(t *testing.T, m *Monitor, s *stream) {
-		wait(interval)
+		pass(interval)
 		began := time.Now()
 		for _, reason := range []string{"wrong_type", "too_large"} {
 			s.letters.WithLabelValues(reason).Add(9)
 			s.lastLetter.WithLabelValues(reason).SetToCurrentTime()
-			wait(20 * time.Second)
+			pass(20 * time.Second)
 		}
 		if x := m.Snapshot(); len(x.Problems) != 1 || !x.Problems[0].Since.Equal(began) {
 			t.Errorf("dead letters of %v are reported as %+v", began, x.Problems)
@@ -166,7 +166,7 @@ func TestWorstFirst(t *testing.T) {
 		s.lastLetter.WithLabelValues("wrong_type").SetToCurrentTime()
 		s.refused, s.remark = "new models refused", "The fit of beds is damaged."
 		s.lag.WithLabelValues("0").Set(300)
-		wait(2 * interval)
+		pass(2 * interval)
 		s.oldest.Set(122)
 		s.away = errors.New("triage: the consumer has not joined its group")
 		s.failed.Add(7)
@@ -174,7 +174,7 @@ func TestWorstFirst(t *testing.T) {
 		s.skipped.WithLabelValues("absent").Add(9)
 		s.blocked.Set(1)
 		s.stalls.Inc()
-		wait(2 * time.Second)
+		pass(2 * time.Second)
 		x := m.Snapshot()
 		want := []string{
 			"No notes are being read from triage.notes: triage", "7 requests for notes from triage.notes",
@@ -197,7 +197,7 @@ func TestWorstFirst(t *testing.T) {
 
 		s.lag.Reset() // as when the group is left
 		s.oldest.Set(0)
-		wait(interval)
+		pass(interval)
 		x = m.Snapshot()
 		if p := x.Streams[0]; !math.IsNaN(p.Lag) || len(p.Partitions) != 0 {
 			t.Errorf("a stream without partitions is %+v", p)
@@ -206,7 +206,7 @@ func TestWorstFirst(t *testing.T) {
 		s.away, s.refused, s.remark = nil, "", ""
 		s.lag.WithLabelValues("0").Set(0)
 		s.blocked.Set(0)
-		wait(62 * interval)
+		pass(62 * interval)
 		if x := m.Snapshot(); len(x.Problems) > 0 {
 			t.Errorf("what is over is still shown: %v", x.Problems)
 		}
@@ -216,7 +216,7 @@ func TestWorstFirst(t *testing.T) {
 // TestAway: while Kafka is away that is the one cause, of the stream that it is named with, since it last answered.
 func TestAway(t *testing.T) {
 	watch(t, func(t *testing.T, m *Monitor, s *stream) {
-		wait(interval)
+		pass(interval)
 		s.dead, s.away = errors.New("connection refused"), errors.New("not joined")
 		s.failed.Add(9)
 		x := m.Snapshot()
@@ -234,23 +234,23 @@ func TestAway(t *testing.T) {
 func TestSilence(t *testing.T) {
 	watch(t, func(t *testing.T, m *Monitor, s *stream) {
 		silent := func() time.Duration {
-			wait(2 * time.Second)
+			pass(2 * time.Second)
 			return m.Snapshot().Streams[0].Silent
 		}
-		wait(20 * interval)
+		pass(20 * interval)
 		if d := silent(); d != 0 {
 			t.Errorf("a feed that never spoke is silent for %v", d)
 		}
 		for range 10 {
-			wait(2 * interval)
+			pass(2 * interval)
 			s.records.WithLabelValues("answered").Inc()
 			s.answered.SetToCurrentTime()
 		}
-		wait(5 * interval)
+		pass(5 * interval)
 		if d := silent(); d != 0 {
 			t.Errorf("silent after %v, the mean gap is 4 minutes", d)
 		}
-		wait(12 * interval)
+		pass(12 * interval)
 		s.lag.WithLabelValues("0").Set(1)
 		if d := silent(); d != 0 {
 			t.Errorf("silent for %v while a record waits", d)
@@ -264,7 +264,7 @@ func TestSilence(t *testing.T) {
 				!strings.HasPrefix(x.Problems[0].Text, "No note has come for ") {
 				t.Errorf("problems: %+v", x.Problems)
 			}
-			wait(90 * interval)
+			pass(90 * interval)
 		}
 		s.records.WithLabelValues("answered").Inc()
 		s.answered.SetToCurrentTime()

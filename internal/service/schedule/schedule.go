@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/netresearch/go-cron"
+
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // Schedule is the times of a cron expression in a time zone.
@@ -79,10 +81,8 @@ func (s *Schedule) Run(ctx context.Context, log *slog.Logger, job func(context.C
 		}
 		log.Info("waiting", "until", next)
 		for s.now().Before(next) {
-			select {
-			case <-ctx.Done():
+			if !wait.For(ctx, min(next.Sub(s.now()), look)) {
 				return
-			case <-time.After(min(next.Sub(s.now()), look)):
 			}
 			if due := s.due(last); due.Before(next) { // the clock was set back
 				next = due
