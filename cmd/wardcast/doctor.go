@@ -27,10 +27,7 @@ func (c *doctorCmd) Run(ctx context.Context, d *cli.Deps) error {
 			grid.Add("", "", "remedy: "+check.Remedy)
 		}
 	}
-	report := struct {
-		Checks []doctor.Check `json:"checks"`
-	}{checks}
-	if err := c.Print(d, report, grid); err != nil {
+	if err := c.Print(d, map[string]any{"checks": checks}, grid); err != nil {
 		return err
 	}
 	if doctor.Failed(checks) {

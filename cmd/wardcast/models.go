@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/service/serving"
 	"github.com/wardcast/wardcast/internal/wording"
@@ -359,7 +360,10 @@ func (c *changeFlags) change(ctx context.Context, d *cli.Deps, s *models.Store, 
 	if err != nil {
 		return nil, err
 	}
-	made, err := do(ctx, s.With(keys), c.request(d, to))
+	made, err := do(ctx, s.With(keys), &serving.Request{
+		To: to, By: operator(), Why: string(c.Why), Command: commandLine(d.Args), DryRun: c.DryRun, Mend: c.Mend,
+		Logger: d.Log,
+	})
 	switch {
 	case errors.Is(err, models.ErrDisagree) && !c.Mend:
 		err = fmt.Errorf("%w; when you know who did that, name the generation, with --mend and --why", err)
@@ -367,13 +371,6 @@ func (c *changeFlags) change(ctx context.Context, d *cli.Deps, s *models.Store, 
 		err = fmt.Errorf("%w (--signing-key)", err)
 	}
 	return made, err
-}
-
-func (c *changeFlags) request(d *cli.Deps, to string) *serving.Request {
-	return &serving.Request{
-		To: to, By: operator(), Why: string(c.Why), Command: commandLine(d.Args), DryRun: c.DryRun, Mend: c.Mend,
-		Logger: d.Log,
-	}
 }
 
 func (c *changeFlags) print(d *cli.Deps, made *serving.Change) error {
@@ -502,28 +499,18 @@ func (c *modelsHistoryCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store
 		return c.served(ctx, d, s)
 	}
 	events, damage := s.History(ctx)
-	if events == nil {
-		events = []models.Event{}
-	}
+	events = append([]models.Event{}, events...) // a list in JSON, if empty too
+	const most = 60                              // letters of a reason and a command; --output=json has all of them
 	grid := cli.NewGrid("TIME", "ACTION", "FROM", "TO", "BY", "WHY", "COMMAND")
 	for _, e := range events {
 		action := string(e.Action)
 		if e.Abandoned {
 			action += " (abandoned)"
 		}
-		grid.Add(e.Time, action, e.From, e.To, e.By, short(e.Why), short(e.Command))
+		grid.Add(e.Time, action, e.From, e.To, e.By, chart.Shorten(e.Why, most), chart.Shorten(e.Command, most))
 	}
 	// Print the other lines, and report the damage.
 	return errors.Join(c.Print(d, events, grid), damage)
-}
-
-// short truncates a text for a table; --output=json has all of it.
-func short(text string) string {
-	const width = 60
-	if runes := []rune(text); len(runes) > width {
-		return string(runes[:width-1]) + "…"
-	}
-	return text
 }
 
 func (c *modelsHistoryCmd) served(ctx context.Context, d *cli.Deps, s *models.Store) error {

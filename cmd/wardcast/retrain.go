@@ -155,10 +155,10 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job)
 		}
 		defer client.Close()
 		bar := cli.NewProgress(d, "messages")
-		job.Source = replay.New(replay.Config{
+		job.Source = &replay.Source{
 			Client: client, NoteTopic: cfg.Kafka.Topics.Notes, OutcomeTopic: cfg.Kafka.Topics.Outcomes, Logger: d.Log,
 			Progress: func(_ string, done, total int64) { bar.Set(int(done), int(total)) },
-		})
+		}
 	}
 	store, err := c.store(ctx, place, &cfg.Models)
 	if err != nil {

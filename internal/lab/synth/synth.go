@@ -25,6 +25,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -304,12 +305,7 @@ func (v *visit) measure() float64 {
 // draw draws an index; c holds cumulative probabilities.
 func draw(r *rand.Rand, c []float64) int {
 	u := r.Float64()
-	for i, x := range c {
-		if u < x {
-			return i
-		}
-	}
-	return len(c) - 1
+	return min(sort.Search(len(c), func(i int) bool { return u < c[i] }), len(c)-1)
 }
 
 // cumulate returns the cumulative sums of the weights, as shares of their total.

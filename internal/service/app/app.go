@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/bedstream"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/traces"
+	"github.com/wardcast/wardcast/internal/wait"
 	"github.com/wardcast/wardcast/models/report"
 )
 
@@ -190,9 +191,11 @@ func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	var triageErr error
 	if c.Models.Store != "" {
 		var t *triage
-		if t, triageErr = newTriage(ctx,
-			&Options{Config: c, Logger: log, Registry: prometheus.NewRegistry()}); triageErr == nil {
-			triageErr = t.checkShadow(ctx, c.Shadow.Generation)
+		t, triageErr = newTriage(ctx, &Options{Config: c, Logger: log, Registry: prometheus.NewRegistry()})
+		if which := c.Shadow.Generation; which != "" && triageErr == nil {
+			if _, err := loadChallenger(ctx, t.store, which, nil, t.set()); err != nil {
+				triageErr = fmt.Errorf("shadow.generation: %w", err)
+			}
 		}
 	}
 	_, siteErr := report.ReadSiteFile(c.Retrain.Site)
@@ -317,12 +320,9 @@ func (a *App) checkTopics(ctx context.Context) error {
 
 // Ready waits until all streams are consumed, or returns the error of ctx.
 func (a *App) Ready(ctx context.Context) error {
-	tick := time.Tick(20 * time.Millisecond)
 	for a.joined() != nil {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick:
+		if err := wait.For(ctx, 20*time.Millisecond); err != nil {
+			return err
 		}
 	}
 	return nil

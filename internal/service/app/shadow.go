@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -173,17 +172,6 @@ func loadChallenger(ctx context.Context, store *models.Store, which string,
 		return nil, err
 	}
 	return scoring.LoadGeneration(ctx, store, g, served)
-}
-
-// checkShadow returns an error unless the configured challenger can be read, or there is none yet.
-func (t *triage) checkShadow(ctx context.Context, which string) error {
-	if which == "" {
-		return nil
-	}
-	if _, err := loadChallenger(ctx, t.store, which, nil, t.set()); err != nil {
-		return fmt.Errorf("shadow.generation: %w", err)
-	}
-	return nil
 }
 
 // score scores the queued notes and writes the predictions.

@@ -11,6 +11,7 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/wait"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/signing"
@@ -122,13 +123,12 @@ const verifyEvery = 10 * time.Minute
 
 // damagedInUse is the error of damaged files in the store from which the models in use were read.
 type damagedInUse struct {
+	error
+
 	generation string
-	err        error
 }
 
-func (e *damagedInUse) Error() string { return e.err.Error() }
-
-func (e *damagedInUse) Unwrap() error { return e.err }
+func (e *damagedInUse) Unwrap() error { return e.error }
 
 // verification periodically reads the files of the models in use: damage would otherwise show only at the next start.
 type verification struct {
@@ -144,10 +144,8 @@ func (v *verification) run(ctx context.Context, every time.Duration) error {
 		if v.found.Load() != nil {
 			pause = min(every, maxPause)
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, pause) != nil {
 			return nil
-		case <-time.After(pause):
 		}
 		if found := v.verify(ctx); ctx.Err() == nil {
 			v.found.Store(found)
@@ -163,7 +161,7 @@ func (v *verification) verify(ctx context.Context) *damagedInUse {
 		errs = append(errs, v.triage.store.CheckVersion(ctx, name, version))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return &damagedInUse{set.Generation, fmt.Errorf("generation %q: %w", set.Generation, err)}
+		return &damagedInUse{fmt.Errorf("generation %q: %w", set.Generation, err), set.Generation}
 	}
 	return nil
 }

@@ -212,9 +212,7 @@ func (b *Bridge) check() faults {
 	b.doubled(&bad)
 	bad.add(b.Answers.MLLP != "" && b.Answers.MLLP == b.MLLP.Listen, "bridge.answers.mllp",
 		"is bridge.mllp.listen: the bridge would send predictions to itself")
-	_, err := time.LoadLocation(b.TimeZone)
-	bad.add(err != nil || b.TimeZone == "Local", "bridge.time_zone", "%q is not a time zone, for example Europe/London",
-		b.TimeZone)
+	bad.add(!isZone(b.TimeZone), "bridge.time_zone", notZone, b.TimeZone)
 	for _, choice := range []struct {
 		key, value string
 		of         []string

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -156,12 +157,9 @@ func size(s *ingest.TopicState) int {
 
 func (d *doctor) copies(names []string, states map[string]*ingest.TopicState) {
 	d.check("copies", "each partition has several", func(bad found) {
-		var single []string
-		for _, name := range names {
-			if s := states[name]; s != nil && s.Copies == 1 {
-				single = append(single, name)
-			}
-		}
+		single := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			return states[name] == nil || states[name].Copies != 1
+		})
 		if len(single) > 0 {
 			bad(Warn, "use three brokers, replication factor 3 and min.insync.replicas 2",
 				"one copy only of %s: a broker that is lost loses records", strings.Join(single, ", "))

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wardcast/wardcast/ingest/deadletter"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 const (
@@ -61,13 +62,10 @@ func New(gatherer prometheus.Gatherer, now func() time.Time, streams ...Stream) 
 
 // Run keeps a reading now and every minute until ctx ends.
 func (m *Monitor) Run(ctx context.Context) error {
-	tick := time.Tick(interval)
 	for {
 		m.keep()
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, interval) != nil {
 			return nil
-		case <-tick:
 		}
 	}
 }
@@ -115,13 +113,6 @@ type Point struct {
 type Partition struct {
 	ID  string
 	Lag float64
-}
-
-// Letters are the dead letters of one reason.
-type Letters struct {
-	Reason string
-	Count  int
-	Newest time.Time
 }
 
 // Snapshot returns the current state, which must not be changed.

@@ -3,6 +3,7 @@ package health
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -75,12 +76,7 @@ type finding struct {
 // findings returns the problems of a stream. The earlier values may be nil.
 func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 	empty := newStreamValues(now.at)
-	if before == nil {
-		before = empty
-	}
-	if hour == nil {
-		hour = empty
-	}
+	before, hour = cmp.Or(before, empty), cmp.Or(hour, empty)
 	add := func(level Level, kind, format string, values ...any) {
 		all = append(all, finding{kind: kind, text: fmt.Sprintf(format, values...), level: level})
 	}
@@ -145,16 +141,18 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 	return all
 }
 
-// newLetters returns the reasons and number of the dead letters since an earlier reading, and a time at which one of
-// them surely existed: the earliest of the newest of each reason.
+// newLetters returns the reasons, the most frequent first, and number of the dead letters since an earlier reading, and
+// a time at which one of them surely existed: the earliest of the newest of each reason.
 func newLetters(now, before *streamValues) (reasons string, n float64, there time.Time) {
 	var list []string
-	for _, l := range now.deadLetters() {
-		if d := float64(l.Count) - before.letters[l.Reason]; d > 0 {
-			list = append(list, strings.ReplaceAll(l.Reason, "_", " "))
+	for _, reason := range slices.SortedFunc(maps.Keys(now.letters), func(a, b string) int {
+		return cmp.Or(cmp.Compare(now.letters[b], now.letters[a]), cmp.Compare(a, b))
+	}) {
+		if d := now.letters[reason] - before.letters[reason]; d > 0 {
+			list = append(list, strings.ReplaceAll(reason, "_", " "))
 			n += d
-			if there.IsZero() || l.Newest.Before(there) {
-				there = l.Newest
+			if newest := now.newest[reason]; there.IsZero() || newest.Before(there) {
+				there = newest
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package health
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -120,19 +119,6 @@ func moment(seconds float64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(int64(1e3 * seconds))
-}
-
-// deadLetters returns the dead letters by reason, the most frequent first.
-func (v *streamValues) deadLetters() []Letters {
-	var all []Letters
-	for reason, count := range v.letters {
-		if count > 0 {
-			all = append(all, Letters{reason, int(count), v.newest[reason]})
-		}
-	}
-	slices.SortFunc(all,
-		func(a, b Letters) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason)) })
-	return all
 }
 
 // buckets are those of a histogram: the number of values up to each bound. The last bound is infinite.

@@ -101,8 +101,8 @@ func (c *Connections) Watch(s *http.Server) {
 	}
 }
 
-// beyond reports whether the connection of a request is one too many.
+// beyond reports whether the connection of a request is one too many; nil takes any number.
 func (c *Connections) beyond(r *http.Request) bool {
 	late, _ := r.Context().Value(connectionKey{}).(bool)
-	return late && c.open.Load() > c.Most
+	return c != nil && late && c.open.Load() > c.Most
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/loglimit"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // Options say what an API serves.
@@ -187,7 +188,7 @@ func (a *API) guarded(route Route) http.Handler {
 		v.need = route.Role
 		v.audited = route.Role == Operator || route.Predictions && v.caller.Name != ""
 		switch {
-		case !route.Always && a.crowded(r):
+		case !route.Always && a.options.Connections.beyond(r):
 			return crowded()
 		case (route.Role != Anyone || v.wrong && !route.Always) && !(route.Stream && v.caller.Is(route.Role)) &&
 			!a.gate.allow(v.caller):
@@ -219,12 +220,7 @@ func (a *API) whileAllowed(route *Route) http.Handler {
 		var watching sync.WaitGroup
 		revoked := false
 		watching.Go(func() {
-			for tick := time.Tick(allowedEvery); ; {
-				select {
-				case <-ctx.Done():
-					return
-				case <-tick:
-				}
+			for wait.For(ctx, allowedEvery) == nil {
 				if now, _ := a.gate.caller(r); now.Name != v.caller.Name || !now.Is(route.Role) {
 					revoked = true
 					end()
@@ -247,11 +243,6 @@ func (a *API) opened(r *http.Request) {
 		a.audit(r, http.StatusOK)
 	}
 	v.facts = []any{"stream", "closed"}
-}
-
-// crowded reports whether a request comes over a connection too many.
-func (a *API) crowded(r *http.Request) bool {
-	return a.options.Connections != nil && a.options.Connections.beyond(r)
 }
 
 func crowded() http.Handler {

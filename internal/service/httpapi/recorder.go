@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -40,12 +41,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // status is the status of the answer, 200 by default.
-func (r *recorder) status() int {
-	if r.code == 0 {
-		return http.StatusOK
-	}
-	return r.code
-}
+func (r *recorder) status() int { return cmp.Or(r.code, http.StatusOK) }
 
 // statusOnly keeps a response's headers and status and drops its body.
 type statusOnly struct {

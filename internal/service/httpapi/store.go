@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,11 +76,7 @@ func (a *API) history(q *query) http.Handler {
 	if err != nil {
 		return unreadable(q.Context(), a.options.Logger, err)
 	}
-	events := o.Events
-	if events == nil {
-		events = []models.Event{}
-	}
-	return JSON(map[string]any{"events": events, "damage": lines(o.Lost)})
+	return JSON(map[string]any{"events": append([]models.Event{}, o.Events...), "damage": lines(o.Lost)})
 }
 
 // lines returns the lines of an error: damage is reported without hiding the rest.
@@ -164,20 +161,17 @@ func (a *API) change(do Action) func(*query) http.Handler {
 		if wrong != nil {
 			return wrong
 		}
-		if named := q.PathValue("generation"); named != "" && v.To != "" {
-			return Problem{
-				Status: http.StatusUnprocessableEntity, Code: codeBody, Field: "to",
-				Detail: "the path names the generation",
-			}
-		} else if named != "" {
-			v.To = named
+		named, detail := q.PathValue("generation"), ""
+		switch {
+		case named != "" && v.To != "":
+			detail = "the path names the generation"
+		case v.Mend && v.To == "" && named == "":
+			detail = "to mend the store, name the generation"
 		}
-		if v.Mend && v.To == "" {
-			return Problem{
-				Status: http.StatusUnprocessableEntity, Code: codeBody, Field: "to",
-				Detail: "to mend the store, name the generation",
-			}
+		if detail != "" {
+			return Problem{Status: http.StatusUnprocessableEntity, Code: codeBody, Field: "to", Detail: detail}
 		}
+		v.To = cmp.Or(v.To, named)
 		t := a.options.Triage
 		c := Changing{Store: t.Store, Changed: t.Changed, Logger: a.options.Logger}
 		made, p := c.Do(q.Request, do, serving.Request{To: v.To, Why: v.Reason, DryRun: v.DryRun, Mend: v.Mend})

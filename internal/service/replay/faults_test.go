@@ -119,7 +119,9 @@ func (b *broker) night(store *models.Store) *retrain.Job {
 		false, 1, train.Never
 	fit.Text.Concepts, fit.Text.Spelling = &textproc.Concepts{}, false
 	return &retrain.Job{
-		Source:   replay.New(replay.Config{Client: b.client, NoteTopic: faultNotes, OutcomeTopic: faultOutcomes}),
+		Source: &replay.Source{
+			Client: b.client, NoteTopic: faultNotes, OutcomeTopic: faultOutcomes, Logger: slog.New(slog.DiscardHandler),
+		},
 		Settings: retrain.Settings{AsOf: b.end}, Fit: fit, Version: "test",
 		Gatekeeper: train.Gatekeeper{Store: store, Gate: gate.Default(), Force: true, By: "test", Why: "a test"},
 	}

@@ -12,51 +12,38 @@ import (
 	"github.com/wardcast/wardcast/models/retrain"
 )
 
-// Config says what to read.
-type Config struct {
+// Source is a retrain.Source of two KafkaTopics, read partition after partition up to the end when reading begins.
+type Source struct {
 	Client                  *ingest.Client
 	NoteTopic, OutcomeTopic string // names of KafkaTopics
 	// Progress is called with the offsets passed in a KafkaTopic and their total; may be nil.
 	Progress func(topic string, done, total int64)
-	Logger   *slog.Logger // nil is silent
-}
-
-// Source is a retrain.Source of two KafkaTopics, read partition after partition up to the end when reading begins.
-type Source struct {
-	config Config
+	Logger   *slog.Logger
 }
 
 var _ retrain.Source = (*Source)(nil)
 
-// New returns a source.
-func New(c Config) *Source {
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return &Source{config: c}
-}
-
 // Names returns the names of the KafkaTopics.
-func (s *Source) Names() []string { return []string{s.config.NoteTopic, s.config.OutcomeTopic} }
+func (s *Source) Names() []string { return []string{s.NoteTopic, s.OutcomeTopic} }
 
 // Outcomes calls each for the outcomes since the first that was recorded at from or later; zero means all.
 func (s *Source) Outcomes(ctx context.Context, from time.Time, each func(*retrain.Message) error) error {
-	return s.read(ctx, s.config.OutcomeTopic, from, each)
+	return s.read(ctx, s.OutcomeTopic, from, each)
 }
 
 // Notes calls each for the notes since the first that was recorded at from or later; zero means all.
 func (s *Source) Notes(ctx context.Context, from time.Time, each func(*retrain.Message) error) error {
-	return s.read(ctx, s.config.NoteTopic, from, each)
+	return s.read(ctx, s.NoteTopic, from, each)
 }
 
 func (s *Source) read(ctx context.Context, topic string, from time.Time, each func(*retrain.Message) error) error {
-	r := ingest.Replay{Topic: topic, From: from, Logger: s.config.Logger}
-	if s.config.Progress != nil {
-		r.Progress = func(done, total int64) { s.config.Progress(topic, done, total) }
+	r := ingest.Replay{Topic: topic, From: from, Logger: s.Logger}
+	if s.Progress != nil {
+		r.Progress = func(done, total int64) { s.Progress(topic, done, total) }
 	}
 	var m retrain.Message
 	partition := -1
-	got, err := s.config.Client.Replay(ctx, r, func(record *ingest.Record) error {
+	got, err := s.Client.Replay(ctx, r, func(record *ingest.Record) error {
 		if record.Partition != partition {
 			partition = record.Partition
 			m.Place.Source = topic + "/" + strconv.Itoa(partition)
@@ -64,7 +51,7 @@ func (s *Source) read(ctx context.Context, topic string, from time.Time, each fu
 		m.Key, m.Value, m.Recorded, m.Place.Position = record.Key, record.Value, recorded(record), record.Offset
 		return each(&m)
 	})
-	log := s.config.Logger.With("kafka_topic", topic, "partitions", got.Partitions, "records", got.Records,
+	log := s.Logger.With("kafka_topic", topic, "partitions", got.Partitions, "records", got.Records,
 		"absent", got.Absent)
 	switch {
 	case err != nil:

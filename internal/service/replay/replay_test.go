@@ -126,14 +126,14 @@ func TestKafkaGivesWhatFilesGive(t *testing.T) {
 	}
 	var output ingesttest.Log
 	passed := map[string]int64{}
-	source := replay.New(replay.Config{
+	source := &replay.Source{
 		Client: client, NoteTopic: noteTopic, OutcomeTopic: outcomeTopic,
 		Logger: slog.New(slog.NewTextHandler(&output, nil)), Progress: func(topic string, done, total int64) {
 			if passed[topic] = done; done > total {
 				t.Errorf("%d of %d", done, total)
 			}
 		},
-	})
+	}
 	got, err := retrain.Collect(t.Context(), source, settings)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,9 @@ func TestMissingTopic(t *testing.T) {
 	t.Parallel()
 	client, noteTopic, _ := kafka(t)
 	_, err := retrain.Collect(t.Context(),
-		replay.New(replay.Config{Client: client, NoteTopic: noteTopic, OutcomeTopic: noteTopic + "-gone"}),
+		&replay.Source{
+			Client: client, NoteTopic: noteTopic, OutcomeTopic: noteTopic + "-gone", Logger: slog.New(slog.DiscardHandler),
+		},
 		retrain.Settings{})
 	if err == nil || !strings.Contains(err.Error(), "reading outcomes") ||
 		!strings.Contains(err.Error(), "does not exist") {

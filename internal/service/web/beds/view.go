@@ -106,12 +106,7 @@ func verdict(low, high, came int) string {
 }
 
 // needed says what came.
-func needed(n int) string {
-	if n == 1 {
-		return "1 was needed"
-	}
-	return strconv.Itoa(n) + " were needed"
-}
+func needed(n int) string { return wording.Count(n, "was needed", "were needed") }
 
 // The chances of a shortage from which a ward has a warning, and from which it stands out.
 const (

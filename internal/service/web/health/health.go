@@ -39,9 +39,8 @@ var (
 
 type room struct {
 	*frame.Page
+	Replays
 	snapshot         func() *health.Snapshot
-	send             Replay
-	answered         Answered
 	trail            *httpapi.Trail
 	view, replayView *frame.Template
 
@@ -64,7 +63,7 @@ type replayed struct {
 // New returns the routes of the page.
 func New(p *frame.Page, snapshot func() *health.Snapshot, replays Replays, trail *httpapi.Trail) []httpapi.Route {
 	h := &room{
-		Page: p, snapshot: snapshot, send: replays.Send, answered: replays.Answered, trail: trail, view: p.Template(html),
+		Page: p, snapshot: snapshot, Replays: replays, trail: trail, view: p.Template(html),
 		replayView: p.Template(replayHTML), auditView: p.Template(auditHTML), lettersView: p.Template(lettersHTML),
 		sent: map[string]*replayed{},
 	}
@@ -124,7 +123,7 @@ func (h *room) asked(ctx context.Context, s *stream) bool {
 	if !d.answered.Load() && s.At.Sub(d.At) > answeredWithin {
 		ctx, cancel := context.WithTimeout(ctx, askedWithin)
 		defer cancel()
-		d.answered.Store(h.answered(ctx, s.Name))
+		d.answered.Store(h.Answered(ctx, s.Name))
 	}
 	return d.answered.Load()
 }
@@ -380,7 +379,7 @@ func (h *room) streamOf(name string) *health.Status {
 func (h *room) run(ctx context.Context, data *replayPage, dryRun bool) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, replayPatience)
 	defer cancel()
-	data.Sent, err = h.send(ctx, data.Name, msg.Reason(data.Reason), dryRun)
+	data.Sent, err = h.Send(ctx, data.Name, msg.Reason(data.Reason), dryRun)
 	if err != nil {
 		h.Logger.ErrorContext(ctx, "dead letters cannot be replayed", "err", err)
 	}

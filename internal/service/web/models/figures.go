@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
@@ -169,32 +168,18 @@ func newFacts(metrics json.RawMessage, t bundle.Training, trained time.Time) *fa
 	return f
 }
 
-// factCache keeps the facts of manifests, which never change.
-type factCache struct {
-	mu    sync.Mutex
-	known map[string]*facts // by model and version
-}
-
 func (h *room) factsOf(ctx context.Context, model, version string) (*facts, error) {
-	c := &h.cache
 	key := pathOf(model, version)
-	c.mu.Lock()
-	f := c.known[key]
-	c.mu.Unlock()
-	if f != nil {
-		return f, nil
+	if known, ok := h.facts.Load(key); ok {
+		return known.(*facts), nil
 	}
 	m, err := h.store.Manifest(ctx, model, version) // may hang: others go on meanwhile
 	if err != nil {
 		return &facts{}, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known == nil {
-		c.known = map[string]*facts{}
-	}
-	c.known[key] = newFacts(m.Metrics, m.Training, m.CreatedAt)
-	return c.known[key], nil
+	f := newFacts(m.Metrics, m.Training, m.CreatedAt)
+	h.facts.Store(key, f)
+	return f, nil
 }
 
 // history fills in the latest versions up to this one. One that cannot be read leaves a gap.

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
@@ -43,7 +44,7 @@ type room struct {
 	changing                     httpapi.Changing
 	view, figuresView, askedView *frame.Template
 	cardView                     *frame.Template
-	cache                        factCache
+	facts                        sync.Map // *facts of manifests, which never change, by the path of their version
 }
 
 // New returns the routes of the page. changed is called when another generation is served.

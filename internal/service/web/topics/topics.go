@@ -20,6 +20,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
@@ -186,21 +187,14 @@ func (h *room) follow(ctx context.Context, data *view, a *asked, ref topicindex.
 	if err != nil && !errors.Is(err, topicindex.ErrQuery) { // a version that was just promoted is not in the index yet
 		h.unanswered(err)
 	}
-	data.Moved = newMovement(h.Frame, steps, ref, data.coefficients())
+	shown := lists.Map(data.All, func(t topicView) float64 { return t.Coefficient })
+	data.Moved = newMovement(h.Frame, steps, ref, shown)
 	for i := range data.Moved.rows() {
 		if s := &data.Moved.Rows[i]; s.Version != ref.Version {
 			at := topicindex.Ref{Model: s.Model, Version: s.Version, Topic: s.Topic.Topic}
 			s.Href = a.href("/topics", "t", strconv.Itoa(ref.Topic), "beside", name(at)) + "#beside"
 		}
 	}
-}
-
-// coefficients returns those of all topics that are shown.
-func (data *view) coefficients() (all []float64) {
-	for i := range data.All {
-		all = append(all, data.All[i].Coefficient)
-	}
-	return all
 }
 
 // add adds a topic, unless it pushes in another direction than is asked for.
