@@ -321,8 +321,8 @@ func (a *App) checkTopics(ctx context.Context) error {
 // Ready waits until all streams are consumed, or returns the error of ctx.
 func (a *App) Ready(ctx context.Context) error {
 	for a.joined() != nil {
-		if err := wait.For(ctx, 20*time.Millisecond); err != nil {
-			return err
+		if !wait.For(ctx, 20*time.Millisecond) {
+			return ctx.Err()
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/service/config"
@@ -91,11 +92,9 @@ func (q *questionnaires) models() []inUse {
 
 func (q *questionnaires) list() []pages.Questionnaire {
 	set := *q.set.Load()
-	var all []pages.Questionnaire
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		all = append(all, pages.Questionnaire{Info: set[name].Info, Model: set[name].Model})
-	}
-	return all
+	return lists.Map(slices.Sorted(maps.Keys(set)), func(name string) pages.Questionnaire {
+		return pages.Questionnaire{Info: set[name].Info, Model: set[name].Model}
+	})
 }
 
 func (q *questionnaires) generation() string { return "" }

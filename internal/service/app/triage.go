@@ -144,7 +144,7 @@ func (v *verification) run(ctx context.Context, every time.Duration) error {
 		if v.found.Load() != nil {
 			pause = min(every, maxPause)
 		}
-		if wait.For(ctx, pause) != nil {
+		if !wait.For(ctx, pause) {
 			return nil
 		}
 		if found := v.verify(ctx); ctx.Err() == nil {

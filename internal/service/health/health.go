@@ -64,7 +64,7 @@ func New(gatherer prometheus.Gatherer, now func() time.Time, streams ...Stream) 
 func (m *Monitor) Run(ctx context.Context) error {
 	for {
 		m.keep()
-		if wait.For(ctx, interval) != nil {
+		if !wait.For(ctx, interval) {
 			return nil
 		}
 	}

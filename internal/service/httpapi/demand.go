@@ -112,44 +112,28 @@ func DemandCSV(name string, all []Forecast) *CSV {
 // demand answers with forecasts, in CSV if requested.
 func (a *API) demand(q *query) http.Handler {
 	wanted := q.demand()
-	switch {
-	case q.problem != nil:
-		return nil
-	case a.options.Demand == nil:
-		return noDemand()
-	}
-	all, err := a.options.Demand.Forecasts(q.Context(), wanted)
-	if err != nil {
-		return a.failed(q, err)
-	}
-	answer := http.Handler(DemandCSV("", all))
-	if kind, _, err := mime.ParseMediaType(q.Header.Get("Accept")); err != nil || kind != "text/csv" {
-		values := lists.Map(all, func(f Forecast) json.RawMessage { return f.Value })
-		answer = JSON(map[string]any{"forecasts": values})
-	}
-	return headed(answer, "Vary", "Accept")
+	return a.known(q, a.options.Demand != nil, noDemand, func() (http.Handler, error) {
+		all, err := a.options.Demand.Forecasts(q.Context(), wanted)
+		answer := http.Handler(DemandCSV("", all))
+		if kind, _, err := mime.ParseMediaType(q.Header.Get("Accept")); err != nil || kind != "text/csv" {
+			values := lists.Map(all, func(f Forecast) json.RawMessage { return f.Value })
+			answer = JSON(map[string]any{"forecasts": values})
+		}
+		return headed(answer, "Vary", "Accept"), err
+	})
 }
+
+const noDemand = "this process forecasts no bed demand"
 
 // demandHistory answers with forecasts of the past and what came.
 func (a *API) demandHistory(q *query) http.Handler {
 	wanted := &HistoryQuery{
 		Ward: q.text("ward", maxName), Window: q.window(), Days: q.number("days", MostDays, 1, MostDays),
 	}
-	switch {
-	case q.problem != nil:
-		return nil
-	case a.options.Demand == nil:
-		return noDemand()
-	}
-	h, err := a.options.Demand.History(q.Context(), wanted)
-	if err != nil {
-		return a.failed(q, err)
-	}
-	return JSON(h)
-}
-
-func noDemand() http.Handler {
-	return problem(http.StatusNotImplemented, codeNotServed, "this process forecasts no bed demand")
+	return a.known(q, a.options.Demand != nil, noDemand, func() (http.Handler, error) {
+		h, err := a.options.Demand.History(q.Context(), wanted)
+		return JSON(h), err
+	})
 }
 
 // window returns the parameter window.

@@ -220,7 +220,7 @@ func (a *API) whileAllowed(route *Route) http.Handler {
 		var watching sync.WaitGroup
 		revoked := false
 		watching.Go(func() {
-			for wait.For(ctx, allowedEvery) == nil {
+			for wait.For(ctx, allowedEvery) {
 				if now, _ := a.gate.caller(r); now.Name != v.caller.Name || !now.Is(route.Role) {
 					revoked = true
 					end()

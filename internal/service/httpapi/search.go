@@ -71,19 +71,27 @@ func (a *API) topicHistory(q *query) http.Handler {
 
 // ask answers with a result of the index of topics.
 func (a *API) ask(q *query, what func(context.Context, Topics) (any, error)) http.Handler {
+	return a.known(q, a.options.Topics != nil, "this process has no index of topics", func() (http.Handler, error) {
+		ctx, cancel := context.WithTimeout(q.Context(), searchPatience)
+		defer cancel()
+		found, err := what(ctx, a.options.Topics)
+		return JSON(found), err
+	})
+}
+
+// known answers with what a part of this process says, unless the query is wrong or the process has no such part.
+func (a *API) known(q *query, has bool, lacks string, what func() (http.Handler, error)) http.Handler {
 	switch {
 	case q.problem != nil:
 		return nil
-	case a.options.Topics == nil:
-		return problem(http.StatusNotImplemented, codeNotServed, "this process has no index of topics")
+	case !has:
+		return problem(http.StatusNotImplemented, codeNotServed, lacks)
 	}
-	ctx, cancel := context.WithTimeout(q.Context(), searchPatience)
-	defer cancel()
-	found, err := what(ctx, a.options.Topics)
+	answer, err := what()
 	if err != nil {
 		return a.failed(q, err)
 	}
-	return JSON(found)
+	return answer
 }
 
 // failed returns the answer to a query that is wrong, or cannot be answered now.

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/service/serving"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models"
@@ -49,19 +50,15 @@ func (a *API) generations(q *query) http.Handler {
 	if err != nil {
 		return unreadable(q.Context(), a.options.Logger, err)
 	}
-	list := []generation{}
-	for _, g := range o.Generations {
-		one := generation{
+	list := lists.Map(o.Generations, func(g models.GenerationInfo) generation {
+		return generation{
 			Name: g.Name, Parent: g.Parent, CreatedAt: g.CreatedAt, By: g.By, Status: g.Status, Reason: g.Reason,
-			Models: []member{},
+			Models: lists.Map(sortedNames(g.Models), func(name string) member {
+				m := g.Models[name]
+				return member{Model: name, Complaint: m.Complaint, Version: m.Version, Reason: m.Reason}
+			}),
 		}
-		for _, name := range sortedNames(g.Models) {
-			m := g.Models[name]
-			one.Models = append(one.Models,
-				member{Model: name, Complaint: m.Complaint, Version: m.Version, Reason: m.Reason})
-		}
-		list = append(list, one)
-	}
+	})
 	return JSON(map[string]any{"in_use": t.Set().Generation, "generations": list, "damage": lines(o.Damage)})
 }
 

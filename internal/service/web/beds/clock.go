@@ -5,6 +5,7 @@ import (
 	"time"
 
 	forecast "github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 )
@@ -79,10 +80,8 @@ func (page *view) ends() {
 // spans fills in the windows of the form.
 func (page *view) spans() {
 	page.Spans = []frame.Choice{{Label: "to that time", Current: page.Ahead == 0}}
-	spans := []time.Duration{}
-	for _, hours := range []int{1, 2, 4, 6, 8, 12, 16, 24, 48} {
-		spans = append(spans, time.Duration(hours)*time.Hour)
-	}
+	spans := lists.Map([]int{1, 2, 4, 6, 8, 12, 16, 24, 48},
+		func(hours int) time.Duration { return time.Duration(hours) * time.Hour })
 	if page.Ahead != 0 {
 		spans = append(spans, page.Ahead)
 	}

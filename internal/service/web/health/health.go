@@ -298,18 +298,21 @@ type replayPage struct {
 	deadletter.Sent
 }
 
-const uncounted = "The dead letters cannot be counted: Kafka does not answer, or there are too many. The log says why."
-
 func (h *room) askReplay(r *http.Request) http.Handler {
 	data, missing := h.replayOf(r.URL.Query())
 	if missing != nil {
 		return missing
 	}
-	if h.run(r.Context(), data, true) != nil {
+	return h.counted(r.Context(), data, 0)
+}
+
+// counted shows how many dead letters are meant, or that they cannot be counted.
+func (h *room) counted(ctx context.Context, data *replayPage, status int) *frame.View {
+	if h.run(ctx, data, true) != nil {
 		return h.shown(data, http.StatusServiceUnavailable,
-			uncounted)
+			"The dead letters cannot be counted: Kafka does not answer, or there are too many. The log says why.")
 	}
-	return h.shown(data, 0, "")
+	return h.shown(data, status, "")
 }
 
 func (h *room) replay(r *http.Request) http.Handler {
@@ -321,12 +324,8 @@ func (h *room) replay(r *http.Request) http.Handler {
 	}
 	data.Why = httpapi.FormReason(r.PostForm)
 	if problem := httpapi.CheckReason(data.Why); problem != nil {
-		if h.run(r.Context(), data, true) != nil {
-			return h.shown(data, http.StatusServiceUnavailable, uncounted)
-		}
-		v := h.shown(data, problem.Status, "")
 		data.Wrong = frame.Capital(problem.Detail) + "."
-		return v
+		return h.counted(r.Context(), data, problem.Status)
 	}
 	if !h.replaying.TryLock() {
 		return h.shown(data, http.StatusConflict,

@@ -89,14 +89,9 @@ func (h *room) page(r *http.Request) http.Handler {
 // add counts a row of these kinds.
 func (c *counts) add(kinds string) {
 	c.All++
-	for kind := range strings.FieldsSeq(kinds) {
-		switch kind {
-		case "admit":
-			c.Admit++
-		case "close":
-			c.Close++
-		case "none":
-			c.None++
+	for kind, n := range map[string]*int{"admit": &c.Admit, "close": &c.Close, "none": &c.None} {
+		if strings.Contains(kinds, kind) {
+			*n++
 		}
 	}
 }
