@@ -85,9 +85,11 @@ func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
 		}
 	}
 	if a.Codebook != "" {
-		if c.Codebook, err = readCodebook(d, a.Codebook, a.MissingCode); err != nil {
+		b, err := readCodebook(d, a.Codebook, a.MissingCode)
+		if err != nil {
 			return c, err
 		}
+		c.Codebook, c.ID = b.Items, cmp.Or(c.ID, b.ID)
 	}
 	if c.OnlyExclude() && len(c.Codebook) == 0 {
 		return c, cli.Usagef("--items or --codebook must say which columns are items; a pattern that " +
@@ -97,21 +99,21 @@ func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
 }
 
 // readCodebook reads a codebook, and logs which of its columns or fields are ignored.
-func readCodebook(d *cli.Deps, path string, missing []string) ([]questionnaire.Item, error) {
+func readCodebook(d *cli.Deps, path string, missing []string) (*answers.Codebook, error) {
 	b, err := answers.ReadCodebook(path, missing)
 	if err != nil {
 		return nil, err
 	}
 	warnSome(d.Log, len(b.Ignored), "columns of the codebook are ignored", "file", path, "columns", b.Ignored)
 	if len(b.NoItems) > 0 {
-		d.Log.Info("fields of the data dictionary are not items", "file", path, "fields", b.NoItems)
+		d.Log.Info("fields of the data dictionary are not items", "file", path, "fields", b.NoItems, "ids", b.ID)
 	}
 	warnSome(d.Log, len(b.Mixed), "fields are not items: only some of their choices are numbers", "file", path,
 		"fields", b.Mixed)
 	flag := lists.Map(b.Doubtful, func(c questionnaire.Choice) string { return c.Code })
 	warnSome(d.Log, len(b.Doubtful), "choices that look like codes of missing entries do not count as answers: name "+
 		"them with the flag", "file", path, "choices", b.Doubtful, "flag", "--missing-code "+strings.Join(flag, ","))
-	return b.Items, nil
+	return b, nil
 }
 
 type method struct {

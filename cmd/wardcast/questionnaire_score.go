@@ -278,11 +278,11 @@ func (c *questionnaireReportCmd) Run(d *cli.Deps) error {
 		return err
 	}
 	if c.Codebook != "" {
-		items, err := readCodebook(d, c.Codebook, nil)
+		b, err := readCodebook(d, c.Codebook, nil)
 		if err != nil {
 			return err
 		}
-		if err := m.Describe(items); err != nil {
+		if err := m.Describe(b.Items); err != nil {
 			return &table.Error{File: c.Codebook, Err: err}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // What is counted while a table is read.
@@ -36,6 +38,18 @@ func (r *Reader) tell() {
 		}
 		r.told[kind] = event{}
 	}
+}
+
+// nameless is the header of a column of row names or of an index: nothing in CSV, and what pandas and R make of that.
+var nameless = regexp.MustCompile(`^(|Unnamed: \d+|__index_level_\d+__|\.\.\.\d+)$`)
+
+// Named returns the columns that have a name. It reports how many have none.
+func (r *Reader) Named() []int {
+	columns := lists.Where(len(r.Header), func(i int) bool { return !nameless.MatchString(r.Header[i]) })
+	if left := len(r.Header) - len(columns); left > 0 && r.warn != nil {
+		r.warn("columns without a name are left out: they hold row names or an index", "file", r.File, "columns", left)
+	}
+	return columns
 }
 
 func isBlank(cells []string) bool {

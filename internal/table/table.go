@@ -204,7 +204,7 @@ func Open(path string, o Options) (*Reader, error) {
 }
 
 func open(f *os.File, path string, o Options) (*Reader, error) {
-	r := &Reader{File: path, format: formatOf(path)}
+	r := &Reader{File: path, format: formatOf(path), warn: o.Warn}
 	if _, compression := Extensions(path); r.format.file == nil || compression != "" {
 		return New(f, path, o)
 	}
@@ -331,13 +331,14 @@ func (r *Reader) Index(column string) int {
 }
 
 // NoColumn returns the error for a column that the table lacks. It suggests what a user may have meant: a column that
-// differs in capitals, or any column. The first line of a file without a header is patient data, so any column is named
-// only if one of the usual names is among them.
+// differs in capitals or spaces, or any column. The first line of a file without a header is patient data, so any
+// column is named only if one of the usual names is among them.
 func (r *Reader) NoColumn(column string, usual []string) error {
 	const most = 20 // columns named
 	err := ErrNoColumn
 	like := func(name string) func(string) bool {
-		return func(other string) bool { return other != "" && strings.EqualFold(name, other) }
+		bare := func(name string) string { return strings.Join(strings.Fields(name), "") }
+		return func(other string) bool { return other != "" && strings.EqualFold(bare(name), bare(other)) }
 	}
 	if i := slices.IndexFunc(r.Header, like(column)); i >= 0 {
 		err = fmt.Errorf("%w, but there is %q", ErrNoColumn, r.Header[i])

@@ -282,7 +282,11 @@ func (s *separated) row() (Row, error) {
 	case s.header == nil:
 		s.header = append([]string{}, cells...)
 	case len(cells) != len(s.header):
-		return Row{}, &Error{Line: line, Err: fmt.Errorf("%w: %d; the header has %d", ErrCells, len(cells), len(s.header))}
+		err := fmt.Errorf("%w: %d; the header has %d", ErrCells, len(cells), len(s.header))
+		if len(s.header) > 1 && len(cells) == len(s.header)+1 {
+			err = fmt.Errorf("%w. For row names, R's write.table needs col.names=NA", err)
+		}
+		return Row{}, &Error{Line: line, Err: err}
 	case s.comma == ';':
 		for i, cell := range cells {
 			if strings.IndexByte(cell, ',') >= 0 && decimalComma.MatchString(cell) && !thousands.MatchString(cell) {

@@ -56,12 +56,16 @@ var others = []struct {
 	{regexp.MustCompile(`^[+-]?\d*,\d+$`), "it has a decimal comma; write 1.5, not 1,5"},
 	{regexp.MustCompile(`^[+-]?\d{1,3}([.,' ]\d{3})+([.,]\d+)?$`), "it separates thousands; write 1234.5"},
 	{
-		regexp.MustCompile(`^(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ].*)?$`),
+		regexp.MustCompile(`^(\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.]\d{2,4}|` +
+			`\d\d?[-. ]+(?i:jan|feb|m[aäy]|apr|jun|jul|aug|sep|o[ck]t|nov|de[cz])\pL*)([T ].*)?$`),
 		"it is a date",
 	},
 	{regexp.MustCompile(`^\d{1,2}:\d\d(:\d\d)?$`), "it is a time of day"},
 	{regexp.MustCompile(`^[+-]?[\d.,]+ ?%$`), "it is a percentage; write the number alone"},
 	{regexp.MustCompile(`^[<>≤≥] ?=?[\d.,]+$`), "it is a limit, not a value"},
+	{regexp.MustCompile(`^\d+( ?[|;,] ?\d+)+$`), "it holds several values"},
+	{regexp.MustCompile(`^(?i:true|false)$`), "write 1 for true and 0 for false"},
+	{regexp.MustCompile(`^\d+( ?[-–=:.)] ?| \(?)\pL`), "it is a number with a label; write the number alone"},
 	{regexp.MustCompile(`^[+-]?0[xX]|^[\d.]+_`), "only decimal digits count, without underscores"},
 	{regexp.MustCompile(`^AO?\d+$`), "it is an answer code such as LimeSurvey's A1"},
 }

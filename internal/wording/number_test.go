@@ -26,6 +26,9 @@ func TestNumber(t *testing.T) {
 		percent  = "not a number: it is a percentage; write the number alone"
 		limit    = "not a number: it is a limit, not a value"
 		digits   = "not a number: only decimal digits count, without underscores"
+		several  = "not a number: it holds several values"
+		logical  = "not a number: write 1 for true and 0 for false"
+		label    = "not a number: it is a number with a label; write the number alone"
 		code     = "not a number: it is an answer code such as LimeSurvey's A1"
 	)
 	for text, want := range map[string]string{
@@ -35,6 +38,8 @@ func TestNumber(t *testing.T) {
 		"1,234.5": thousand, "1.234,5": thousand, "1 234 567": thousand,
 		"2026-11-28": date, "28.11.2026 10:00": date, "11/28/26": date, "10:30": clock, "85 %": percent, "<5": limit,
 		"1_0": digits, "0x1p4": digits, "-0X1": digits, "A3": code, "AO02": code,
+		"4-May": date, "02. Jan": date, "1|3|2": several, "1,2,4": several, "2;4": several, "TRUE": logical, "False": logical,
+		"4 = often": label, "1. Never": label, "5 (always)": label, "2 – rarely": label,
 	} {
 		_, err := wording.Number(text)
 		if err == nil || err.Error() != want ||

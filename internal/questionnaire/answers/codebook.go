@@ -20,6 +20,8 @@ import (
 // Codebook describes items.
 type Codebook struct {
 	Items []questionnaire.Item
+	// ID is the first field of a data dictionary, which REDCap takes for the ids; "" if it has a usual name.
+	ID string
 	// Ignored are columns that no codebook has, NoItems the fields of a data dictionary that are not items. Mixed are
 	// those of NoItems whose choices are numbers only in part.
 	Ignored, NoItems, Mixed []string
@@ -59,6 +61,10 @@ func ReadCodebook(path string, missing []string) (*Codebook, error) {
 	b, at, named := &Codebook{}, dictionaryColumns(src.Header), map[string]bool{}
 	codes := questionnaire.NewMissing(missing)
 	describeRow := func(cells map[string]string) ([]questionnaire.Item, error) {
+		usual := func(name string) bool { return strings.EqualFold(name, cells[codebookItem]) }
+		if len(b.Items)+len(b.NoItems) == 0 && cells["type"] == "text" && !slices.ContainsFunc(usualIDs, usual) {
+			b.ID = cells[codebookItem]
+		}
 		return b.describeField(cells, codes), nil
 	}
 	if at == nil {
@@ -237,7 +243,7 @@ func (b *Codebook) describeField(cells map[string]string, missing *questionnaire
 		item.Status = item.Subscale + "_complete"
 		return lists.Map(choices, func(choice questionnaire.Choice) questionnaire.Item {
 			box := item
-			box.Name += boxSign + exported(choice.Code)
+			box.Name += boxSign + unnamed.ReplaceAllString(strings.ToLower(choice.Code), "_")
 			box.Text = strings.TrimPrefix(item.Text+": "+choice.Label, ": ")
 			return box
 		})
@@ -271,15 +277,8 @@ func splitChoices(cell string) (all []questionnaire.Choice) {
 // boxSign stands in the name of a column of REDCap between the name of a checkbox and a choice.
 const boxSign = "___"
 
-// exported returns the code of a choice as REDCap writes it into the name of a column.
-func exported(code string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}, strings.ToLower(code))
-}
+// unnamed is what REDCap writes as _ where the code of a choice is part of a column's name.
+var unnamed = regexp.MustCompile(`[^a-z0-9]`)
 
 // Bounds of a file of keys: its bytes, and the further scales of one item.
 const maxKeys, maxScales = 1 << 20, 1000

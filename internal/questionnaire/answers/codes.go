@@ -38,14 +38,11 @@ func ends(sorted []float64) questionnaire.Range {
 	return questionnaire.Range{Low: sorted[0], High: sorted[len(sorted)-1]}
 }
 
+var usualCode = regexp.MustCompile(`^(-[6-9]|-?(66+|77+|88+|9+\d))$`)
+
 // conventional reports whether both ends look like codes of missing answers, as 88, 99, 998, -9 and -99 do.
 func conventional(r questionnaire.Range) bool {
-	code := func(v float64) bool {
-		digits := strconv.FormatFloat(math.Abs(v), 'f', -1, 64)
-		same := strings.Trim(digits, digits[:1]) == ""
-		nines := strings.Trim(digits[:len(digits)-1], "9") == ""
-		return digits[0] >= '6' && (v < 0 || len(digits) > 1) && (same || nines)
-	}
+	code := func(v float64) bool { return usualCode.MatchString(strconv.FormatFloat(v, 'f', -1, 64)) }
 	return code(r.Low) && code(r.High)
 }
 

@@ -106,7 +106,8 @@ type layout struct {
 
 const none = -1
 
-// defaultID finds the column of ids by its usual names, in other capitals if that is unique; "" if not found.
+// defaultID finds the column of ids by its usual names, in other capitals if that is unique; otherwise it is the first
+// one of an export of REDCap with events or repeated instruments. "" if not found.
 func (s *source) defaultID() (string, error) {
 	for _, usual := range usualIDs {
 		if s.Index(usual) >= 0 {
@@ -121,6 +122,9 @@ func (s *source) defaultID() (string, error) {
 		default:
 			return "", inColumn(matching[1], table.ErrColumnTwice)
 		}
+	}
+	if s.repeats() != "" {
+		return s.Header[0], nil
 	}
 	return "", nil
 }
@@ -206,20 +210,23 @@ func (c *Columns) layout(s *source, items []questionnaire.Item) (*layout, error)
 // items returns the items that patterns and codebook select among the columns without another role.
 func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 	var candidates []string
-	for i, name := range s.Header {
-		if !slices.Contains(taken, i) && name != "" {
-			candidates = append(candidates, name)
+	for _, i := range s.Named() {
+		if !slices.Contains(taken, i) {
+			candidates = append(candidates, s.Header[i])
 		}
 	}
 	picked, known := make([]bool, len(candidates)), s.Header
 	if c.OnlyExclude() {
 		names := questionnaire.Names(c.Codebook)
 		known = slices.Concat(known, names)
-		for _, name := range names {
+		for i, name := range names {
 			if at := slices.Index(candidates, name); at >= 0 {
 				picked[at] = true
 			} else if _, err := s.find(name); err != nil &&
 				!slices.ContainsFunc(c.Items, func(pattern string) bool { return excludes(pattern, name) }) {
+				if s.Index(c.Codebook[i].Text) >= 0 {
+					err = inColumn(name, fmt.Errorf("%w, but its label: export names, not labels", table.ErrNoColumn))
+				}
 				return nil, err
 			}
 		}

@@ -219,11 +219,11 @@ func (r *reader) add(record []string) (added, some bool, err error) {
 }
 
 func maybeMissing(err error) error {
-	return fmt.Errorf("%w: if it means missing, name it with --missing-code", err)
+	return fmt.Errorf("%w: if it means missing, name it with --missing-code; if it is a label, export codes", err)
 }
 
 // value returns the answer in a cell. A label of the item's choices counts as its code, and so do codes of LimeSurvey,
-// which are A1, A2 and so on.
+// which are A1 or AO01 and so on.
 func (r *reader) value(item *questionnaire.Item, cell string) (float64, error) {
 	code := cell
 	v, err := r.Value(code)
@@ -232,7 +232,7 @@ func (r *reader) value(item *questionnaire.Item, cell string) (float64, error) {
 		if c, ok := item.Labelled(code); ok {
 			r.Labelled++
 			code = c.Code
-		} else if number, ok := strings.CutPrefix(code, "A"); ok && item.Choices == nil {
+		} else if number, ok := strings.CutPrefix(strings.Replace(code, "AO", "A", 1), "A"); ok && item.Choices == nil {
 			if _, err := strconv.ParseUint(number, 10, 8); err == nil {
 				r.LimeSurvey++
 				code = number
@@ -318,7 +318,7 @@ func inColumn(column string, err error) error { return &table.Error{Column: colu
 func (s *source) find(name string) (int, error) {
 	at := s.Index(name)
 	if at < 0 {
-		return none, inColumn(name, table.ErrNoColumn)
+		return none, s.NoColumn(name, nil)
 	}
 	return at, nil
 }

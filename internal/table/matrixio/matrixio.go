@@ -7,14 +7,12 @@ import (
 	"io"
 	"math"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/matrix"
@@ -146,9 +144,6 @@ func (o Options) isHeader(fields []string) bool {
 	})
 }
 
-// nameless is the header of a column of row names or of an index: nothing in CSV, and what pandas makes of that.
-var nameless = regexp.MustCompile(`^(|Unnamed: \d+|__index_level_\d+__)$`)
-
 // read reads a matrix from a table, a row per line. A first line with a field that is neither empty nor a number is a
 // header and is left out, and so is a column without a name in it. Blank lines, spaces around numbers and a byte order
 // mark are ignored.
@@ -157,12 +152,9 @@ var nameless = regexp.MustCompile(`^(|Unnamed: \d+|__index_level_\d+__)$`)
 // ErrFormat; NaN, infinities and numbers beyond float64 give linalg.ErrNonFinite.
 func (o Options) read(rows *table.Reader) (mat.Matrix, error) {
 	width := len(rows.Header) // which rows of JSON lines let grow
-	columns := lists.Where(width, func(i int) bool { return !nameless.MatchString(rows.Header[i]) })
-	switch left := width - len(columns); {
-	case len(columns) == 0:
+	columns := rows.Named()
+	if len(columns) == 0 {
 		return nil, malformed(rows.HeaderLine, 0, "no column has a name")
-	case left > 0 && o.Warn != nil:
-		o.Warn("columns without a name are left out: they hold row names or an index", "file", rows.File, "columns", left)
 	}
 	var values []float64
 	for row, err := range rows.Rows() {
