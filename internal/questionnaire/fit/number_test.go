@@ -109,7 +109,7 @@ func TestFollowsParallelAnalysis(t *testing.T) {
 func TestNumberOfFactors(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("WARDCAST_LONG"))
 	if err != nil {
-		t.Skip("it takes minutes: WARDCAST_LONG=1 runs it, WARDCAST_LONG=100 all of it for hours")
+		t.Skip("it takes minutes: WARDCAST_LONG=1 runs it, WARDCAST_LONG=100 all of it for an hour")
 	}
 	t.Parallel()
 	measure := func(cuts string, c clinical) {
