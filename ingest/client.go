@@ -17,6 +17,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 
+	"github.com/wardcast/wardcast/ingest/recordset"
 	"github.com/wardcast/wardcast/internal/lists"
 )
 
@@ -105,8 +106,11 @@ type pauses struct {
 	lookups int
 }
 
-// permanent reports whether a broker's error lasts until somebody fixes a permission, a topic or a message.
+// permanent reports whether an error lasts until somebody fixes a permission, a topic or a message.
 func permanent(err error) bool {
+	if _, old := errors.AsType[recordset.FormatError](err); old {
+		return true
+	}
 	code, ok := errors.AsType[kafka.Error](err)
 	switch code {
 	case kafka.Unknown, kafka.OffsetOutOfRange, kafka.BrokerNotAvailable, kafka.ReplicaNotAvailable:

@@ -12,6 +12,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"pgregory.net/rapid"
 
+	"github.com/wardcast/wardcast/ingest/recordset"
 	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
@@ -215,8 +216,8 @@ func TestPermanent(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
 		kafka.TopicAuthorizationFailed: true, kafka.InvalidTimestamp: true, kafka.InvalidRecord: true,
-		&TooLargeError{}: true,
-		kafka.Unknown:    false, kafka.OffsetOutOfRange: false, kafka.BrokerNotAvailable: false,
+		&TooLargeError{}: true, recordset.FormatError(1): true,
+		kafka.Unknown: false, kafka.OffsetOutOfRange: false, kafka.BrokerNotAvailable: false,
 		kafka.ReplicaNotAvailable: false,
 		kafka.LeaderNotAvailable:  false, io.ErrUnexpectedEOF: false, &MissingTopicsError{}: false,
 	} {

@@ -2,13 +2,17 @@ package ingest_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wardcast/wardcast/ingest"
 )
@@ -135,4 +139,50 @@ func TestUnreadableBatch(t *testing.T) {
 	if offsets != 2 {
 		t.Errorf("%d offsets are in dead letters, want 2", offsets)
 	}
+}
+
+// TestOldFormat: a partition with a message from before Kafka 0.11 is blocked, and the others are answered. Readers of
+// a topic end with an error that says where it is. Nothing is lost.
+func TestOldFormat(t *testing.T) {
+	t.Parallel()
+	c := newFake(t)
+	const n = 40
+	c.send(numbered(0, n)...)
+	old := make([]byte, 34)
+	binary.BigEndian.PutUint32(old[8:], uint32(len(old)-12))
+	old[16] = 1
+	var mended atomic.Bool
+	c.fake.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.fake.KeepControl()
+		request := r.(*kmsg.FetchRequest)
+		if asked := request.Topics[0]; mended.Load() || asked.Topic != c.in || asked.Partitions[0].Partition != 0 {
+			return nil, nil, false
+		}
+		partition := kmsg.NewFetchResponseTopicPartition()
+		partition.HighWatermark, partition.RecordBatches = n, old
+		topic := kmsg.NewFetchResponseTopic()
+		topic.Topic, topic.Partitions = c.in, append(topic.Partitions, partition)
+		response := request.ResponseKind().(*kmsg.FetchResponse)
+		response.Topics = append(response.Topics, topic)
+		return response, nil, true
+	})
+	m := c.start(handle(echo), soonUnready)
+	others := n - int(c.ends(c.in)[0])
+	c.awaitAnswers(int64(others))
+	c.await("the block", func() bool { return m.metric("blocked_partitions") == 1 })
+	where := fmt.Sprintf("topic %q, partition 0 at offset 0: message format 1 is older than Kafka 0.11", c.in)
+	c.await("word of it", func() bool {
+		err := m.Check()
+		return err != nil && strings.Contains(err.Error(), where)
+	})
+	if _, _, err := c.replay(ingest.Replay{}); err == nil || !strings.Contains(err.Error(), where) {
+		t.Error(err)
+	}
+	if got := c.committed()[0]; got > 0 || len(c.read(c.dlq)) > 0 {
+		t.Errorf("committed %d, %d dead letters", got, len(c.read(c.dlq)))
+	}
+	mended.Store(true)
+	c.await("commits of all", func() bool { return cmp.Equal(c.committed(), c.ends(c.in)) })
+	m.stop()
+	c.wantAll(n, true)
 }

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -233,7 +234,7 @@ func (p *partition) consume(ctx, produce context.Context, records *recordset.Rea
 			if flushed := p.flush(produce); flushed != nil {
 				return flushed
 			}
-			return err
+			return fmt.Errorf("reading topic %q, partition %d at offset %d: %w", p.c.cfg.Input, p.id, p.next, err)
 		}
 		if p.batch.n == 0 {
 			p.c.backlog.hold(p.id, record.Time)

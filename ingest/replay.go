@@ -49,7 +49,7 @@ type Replayed struct {
 //
 // A failing request is retried for about 20 seconds. If the topic does not exist, the error is a *MissingTopicsError,
 // and if the user may not read it, a *DeniedError. A partition that is truncated or recreated meanwhile is an error,
-// since its records then come from different logs. Memory is one response of at most 4 MiB (or one larger batch), and
+// since its records then come from different logs; so is a message from before Kafka 0.11. Memory is one response of at most 4 MiB (or one larger batch), and
 // one record.
 func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error) (Replayed, error) {
 	r.Logger = cmp.Or(r.Logger, slog.New(slog.DiscardHandler))
@@ -138,7 +138,8 @@ func (r *replay) retry(ctx context.Context, p *replayPart, what string,
 			attempt = 0
 		}
 		_, forbidden := errors.AsType[*DeniedError](err)
-		if ctx.Err() != nil || attempt == replayAttempts || forbidden || errors.Is(err, errTruncated) {
+		_, old := errors.AsType[recordset.FormatError](err)
+		if ctx.Err() != nil || attempt == replayAttempts || forbidden || old || errors.Is(err, errTruncated) {
 			return fmt.Errorf("replaying topic %q, partition %d at offset %d: %w", r.Topic, p.id, p.next,
 				cmp.Or(ctx.Err(), err))
 		}

@@ -13,9 +13,9 @@
 //
 // # Formats
 //
-// It reads batches of message format v2, and messages of v0 and v1 from topics older than Kafka 0.11. It skips records
-// of aborted transactions and markers. A record has the broker's time if its topic is set to LogAppendTime. A Reader is
-// not safe for concurrent use.
+// It reads batches of message format 2, which Kafka has written since 0.11, and refuses older ones by a
+// FormatError. It skips records of aborted transactions and markers. A record has the broker's time if its topic is set
+// to LogAppendTime. A Reader is not safe for concurrent use.
 package recordset
 
 import (
@@ -77,14 +77,13 @@ type Reader struct {
 	payload decompressor
 }
 
-// batch is the batch being read: its header, or the message around a compressed set of v0 and v1.
+// batch is the batch being read.
 type batch struct {
-	magic     byte
 	left      int   // records to come
 	base      int64 // added to the offsets of its records
 	next      int64 // offset after the last one read
 	last      int64 // offset of the last one
-	firstTime int64 // in milliseconds: base of the times of v2, or of a compressed message before v2
+	firstTime int64 // in milliseconds, added to the times of its records
 	time      int64 // of all records, if the broker set it; otherwise noTime
 	broken    error // why it cannot be read at all
 }
@@ -107,14 +106,25 @@ const (
 )
 
 const (
-	head       = 12 // bytes of offset and length, with which batches and messages begin
-	magicAt    = 16
-	headV2     = 61 // bytes of the header
+	head       = 12 // bytes of offset and length, with which batches begin
+	formatAt   = 16
+	header     = 61 // bytes of it
+	format     = 2  // of messages
 	bufferSize = 16 << 10
 	aliveEvery = 16 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// FormatError is the message format, 0 or 1, of a record that is not read. Fetching it again does not help.
+type FormatError byte
+
+func (e FormatError) Error() string {
+	return fmt.Sprintf("message format %d is older than Kafka 0.11 and not read: set the topic's message.format.version to "+
+		"0.11.0 or later for new records, and copy the old ones into a new topic", byte(e))
+}
+
+var errChecksum = errors.New("the checksum of a record batch is wrong")
 
 // stopped is the error of Limits.Alive.
 type stopped struct{ error }
@@ -134,8 +144,9 @@ func (r *Reader) Reset(set []byte, aborted []fetch.ResponseTransaction, l Limits
 // Passed returns the offset after all that was read or skipped.
 func (r *Reader) Passed() int64 { return r.passed }
 
-// Next returns the next record, or io.EOF, and dst with the record's bytes appended. Any other error means that the set
-// is damaged or incomplete, and should be fetched again.
+// Next returns the next record, or io.EOF, and dst with the record's bytes appended. A FormatError comes
+// again until the caller begins behind it. Any other error means that the set is damaged or incomplete, and should be
+// fetched again.
 func (r *Reader) Next(dst []byte) (Record, []byte, error) {
 	for {
 		if r.batch.left == 0 {
@@ -147,10 +158,6 @@ func (r *Reader) Next(dst []byte) (Record, []byte, error) {
 		record, grown, err := r.record(dst)
 		if end, ok := errors.AsType[stopped](err); ok {
 			return Record{}, dst, end.error
-		}
-		if errors.Is(err, io.EOF) && r.batch.magic < 2 { // which lack a count
-			r.end()
-			continue
 		}
 		if err != nil {
 			record, r.batch.left = r.lose(err), 1
@@ -191,11 +198,16 @@ func (r *Reader) lose(err error) Record {
 
 // begin begins the next batch, unless it is skipped.
 func (r *Reader) begin() error {
-	if len(r.rest) <= magicAt {
+	if len(r.rest) <= formatAt {
 		return r.short()
 	}
+	if f := r.rest[formatAt]; f < format {
+		return FormatError(f)
+	} else if f > format {
+		return fmt.Errorf("record batches have the unknown format %d", f)
+	}
 	size := head + int64(int32(binary.BigEndian.Uint32(r.rest[8:])))
-	if size <= magicAt {
+	if size < header {
 		return fmt.Errorf("a record batch of %d bytes: %w", size, errDamaged)
 	}
 	if size > int64(len(r.rest)) {
@@ -203,31 +215,8 @@ func (r *Reader) begin() error {
 	}
 	set := r.rest[:size]
 	r.rest, r.begun = r.rest[size:], true
-	r.batch = batch{magic: set[magicAt], time: noTime}
-	switch r.batch.magic {
-	case 0, 1:
-		return r.beginV1(set)
-	case 2:
-		return r.beginV2(set)
-	}
-	return fmt.Errorf("record batches have the unknown format %d", r.batch.magic)
-}
-
-// short ends the set: brokers truncate the last batch at the limit of the fetch, but not the first.
-func (r *Reader) short() error {
-	if !r.begun && len(r.rest) > 0 {
-		return io.ErrUnexpectedEOF
-	}
-	return io.EOF
-}
-
-var errChecksum = errors.New("the checksum of a record batch is wrong")
-
-func (r *Reader) beginV2(set []byte) error {
-	if len(set) < headV2 {
-		return fmt.Errorf("a record batch of %d bytes: %w", len(set), errDamaged)
-	}
-	c := cursor{rest: set[magicAt+1:]}
+	r.batch = batch{time: noTime}
+	c := cursor{rest: set[formatAt+1:]}
 	crc := c.int32()
 	if uint32(crc) != crc32.Checksum(c.rest, castagnoli) {
 		return errChecksum
@@ -264,62 +253,12 @@ func (r *Reader) beginV2(set []byte) error {
 	return nil
 }
 
-// beginV1 begins a message of v0 or v1, whose value is a set of messages if it is compressed.
-func (r *Reader) beginV1(set []byte) error {
-	b := &r.batch
-	offset := int64(binary.BigEndian.Uint64(set))
-	b.next, b.last, b.left = offset, offset, 1
-	c := cursor{rest: set[head:]}
-	crc := c.int32()
-	if uint32(crc) != crc32.ChecksumIEEE(c.rest) {
-		return errChecksum
+// short ends the set: brokers truncate the last batch at the limit of the fetch, but not the first.
+func (r *Reader) short() error {
+	if !r.begun && len(r.rest) > 0 {
+		return io.ErrUnexpectedEOF
 	}
-	m := c.messageV1()
-	if c.short {
-		return fmt.Errorf("a message of %d bytes: %w", len(set), errDamaged)
-	}
-	if m.attributes&logAppendTime != 0 {
-		b.time = m.time
-	}
-	codec := compress.Compression(m.attributes & 7)
-	if offset < r.limits.From {
-		r.end()
-		return nil
-	}
-	if codec == compress.None {
-		r.decompress(codec, set)
-		return nil
-	}
-	b.next, b.left, b.firstTime = r.passed, math.MaxInt, m.time // its first offset is not known yet
-	r.decompress(codec, m.value)
-	// offsets count from the first message, but the set has that of the last
-	if b.magic == 1 && b.broken == nil {
-		last, err := r.lastV1()
-		if end, ok := errors.AsType[stopped](err); ok {
-			return end.error
-		}
-		b.base, b.broken = offset-last, err
-		if err == nil {
-			r.decompress(codec, m.value)
-		}
-	}
-	return nil
-}
-
-// lastV1 returns the offset of the last message of a set.
-func (r *Reader) lastV1() (last int64, err error) {
-	for {
-		var h [head]byte
-		if _, err := io.ReadFull(r.in, h[:]); errors.Is(err, io.EOF) {
-			return last, nil
-		} else if err != nil {
-			return 0, err
-		}
-		last = int64(binary.BigEndian.Uint64(h[:]))
-		if err := r.discard(int64(binary.BigEndian.Uint32(h[8:]))); err != nil {
-			return 0, err
-		}
-	}
+	return io.EOF
 }
 
 // decompress makes in read the records of the batch.
@@ -330,14 +269,14 @@ func (r *Reader) decompress(codec compress.Compression, payload []byte) {
 	r.in.Reset(from)
 }
 
-// record reads a record of the batch. io.EOF means that there are no more, other errors that the batch is unreadable.
+// record reads a record of the batch. Its errors mean that the batch is unreadable.
 func (r *Reader) record(dst []byte) (Record, []byte, error) {
 	if r.batch.broken != nil {
 		return Record{}, dst, r.batch.broken
 	}
 	record := Record{Offset: r.batch.base, Offsets: 1}
 	var err error
-	if record.Size, err = r.size(&record); err != nil {
+	if record.Size, err = binary.ReadVarint(r.in); err != nil {
 		return Record{}, dst, err
 	}
 	if record.Size < 0 {
@@ -366,40 +305,18 @@ func (r *Reader) record(dst []byte) (Record, []byte, error) {
 	return record, dst, err
 }
 
-// size reads the size of a record; before v2, its offset too.
-func (r *Reader) size(record *Record) (int64, error) {
-	if r.batch.magic < 2 {
-		var h [head]byte
-		if _, err := io.ReadFull(r.in, h[:]); err != nil {
-			return 0, err
-		}
-		record.Offset += int64(binary.BigEndian.Uint64(h[:]))
-		return int64(int32(binary.BigEndian.Uint32(h[8:]))), nil
-	}
-	return binary.ReadVarint(r.in)
-}
-
 // parse reads a record from all its bytes, or a lost one from its first bytes.
 func (r *Reader) parse(c *cursor, record *Record) error {
-	if r.batch.magic < 2 {
-		c.int32() // the checksum; that of the set was right
-		m := c.messageV1()
-		record.Time, record.Key = r.batch.at(m.time), m.key
-		if record.Lost == "" {
-			record.Value = m.value
-		}
-	} else {
-		c.bytes(1) // unused attributes
-		record.Time = r.batch.at(r.batch.firstTime + c.varint())
-		record.Offset += c.varint()
-		if c.short {
-			return errDamaged
-		}
-		record.Key = c.bytes(c.varint())
-		if record.Lost == "" {
-			record.Value = c.bytes(c.varint())
-			c.headers(record, int64(r.limits.Record)-record.Size)
-		}
+	c.bytes(1) // unused attributes
+	record.Time = r.batch.at(r.batch.firstTime + c.varint())
+	record.Offset += c.varint()
+	if c.short {
+		return errDamaged
+	}
+	record.Key = c.bytes(c.varint())
+	if record.Lost == "" {
+		record.Value = c.bytes(c.varint())
+		c.headers(record, int64(r.limits.Record)-record.Size)
 	}
 	// Reading continues after a record's offset: one outside the batch would repeat or skip records.
 	if c.short && record.Lost == "" || record.Offset < r.batch.next || record.Offset > r.batch.last {
@@ -436,27 +353,6 @@ func (r *Reader) discard(n int64) error {
 		n -= int64(k)
 	}
 	return nil
-}
-
-type messageV1 struct {
-	attributes byte
-	time       int64
-	key, value []byte
-}
-
-// messageV1 reads a message from after its checksum.
-func (c *cursor) messageV1() (m messageV1) {
-	fixed := c.bytes(2)
-	if c.short {
-		return m
-	}
-	m.attributes = fixed[1]
-	if fixed[0] > 0 {
-		m.time = c.int64()
-	}
-	m.key = c.bytes(int64(c.int32()))
-	m.value = c.bytes(int64(c.int32()))
-	return m
 }
 
 // cursor reads values from bytes. Once one is missing, it is short and returns zeros.

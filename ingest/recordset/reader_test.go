@@ -373,90 +373,47 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// TestOldFormats reads what producers wrote before Kafka 0.11, by kafka-go's encoder.
+// TestOldFormats: messages from before Kafka 0.11 are refused, again and again, behind the records before them.
 func TestOldFormats(t *testing.T) {
 	t.Parallel()
-	for _, codec := range codecs {
-		t.Run(codec.String(), func(t *testing.T) {
-			t.Parallel()
-			raw := v1(t, codec, "a", strings.Repeat("0", 2*limit), "b")
-			base := int64(0)
-			if codec != compress.None { // the broker sets the offset of a set to that of its last message
-				base = 40
-				binary.BigEndian.PutUint64(raw, uint64(base+2))
-			}
-			want := []string{
-				fmt.Sprintf("%d k0=a +0", base), fmt.Sprintf("%d+1 k1 too_large size=true", base+1),
-				fmt.Sprintf("%d k2=b +2", base+2),
-			}
-			check(t, raw, 0, base+3, want...)
-			check(t, raw, base+2, base+3, want[2:]...)
-		})
-	}
-}
-
-// TestOldDamaged: a damaged set of the formats before v2 is lost from behind what was read before it, with the set's
-// time.
-func TestOldDamaged(t *testing.T) {
-	t.Parallel()
-	for magic := range byte(2) {
-		for _, codec := range codecs[1:] {
-			var set []byte
-			for i, last := range []uint64{42, 45, 48} {
-				one := v1(t, codec, "a", "b", "c")
-				if i == 1 {
-					one = message(magic, codec, []byte("this is not compressed"))
-				}
-				binary.BigEndian.PutUint64(one, last)
-				set = append(set, one...)
-			}
-			want := []string{
-				"40 k0=a +0", "41 k1=b +1", "42 k2=c +2", "43+3  unreadable size=false", "46 k0=a +0",
-				"47 k1=b +1", "48 k2=c +2",
-			}
-			check(t, set, 0, 49, want...)
-			check(t, set, 42, 49, want[2:]...)
-			check(t, set, 44, 49, append([]string{"44+2  unreadable size=false"}, want[4:]...)...)
-			var r recordset.Reader
-			r.Reset(set, nil, limits(43))
-			lost, _, err := r.Next(nil)
-			if magic == 1 && !lost.Time.Equal(at) || err != nil { // v0 has no times
-				t.Errorf("%s: the lost records have the time %s, %v", codec, lost.Time, err)
+	for old := range byte(2) {
+		set := append(v2(spec{base: 4, records: []string{"a", "b"}}), message(old, 6)...)
+		set = append(set, v2(spec{base: 7, records: []string{"c"}})...)
+		var r recordset.Reader
+		r.Reset(set, nil, limits(5))
+		if got, _, err := r.Next(nil); err != nil || line(got) != "5 k1=b +1" {
+			t.Errorf("%s, %v", line(got), err)
+		}
+		for range 3 {
+			_, _, err := r.Next(nil)
+			if got, ok := errors.AsType[recordset.FormatError](err); !ok || byte(got) != old || r.Passed() != 6 {
+				t.Errorf("format %d: %v, passed %d", old, err, r.Passed())
 			}
 		}
+		want := fmt.Sprintf("message format %d is older than Kafka 0.11", old)
+		if err := recordset.FormatError(old); !strings.HasPrefix(err.Error(), want) {
+			t.Error(err)
+		}
+	}
+	var r recordset.Reader
+	unknown := v2(spec{records: []string{"a"}})
+	unknown[16] = 3
+	r.Reset(unknown, nil, limits(0))
+	if _, _, err := r.Next(nil); err == nil || !strings.Contains(err.Error(), "unknown format 3") {
+		t.Error(err)
 	}
 }
 
-// v1 returns messages of v1, as one compressed set if there is a codec.
-func v1(t *testing.T, codec compress.Compression, values ...string) []byte {
-	t.Helper()
-	var records []protocol.Record
-	for i, value := range values {
-		records = append(records, protocol.Record{
-			Time: at.Add(time.Duration(i) * time.Millisecond),
-			Key:  protocol.NewBytes(fmt.Appendf(nil, "k%d", i)), Value: protocol.NewBytes([]byte(value)),
-		})
-	}
-	var b bytes.Buffer
-	set := protocol.RecordSet{
-		Version: 1, Attributes: protocol.Attributes(codec), Records: protocol.NewRecordReader(records...),
-	}
-	if _, err := set.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()[4:]
-}
-
-// message returns a message of v0 or v1 without a key, at offset 0.
-func message(magic byte, codec compress.Compression, value []byte) []byte {
+// message returns a message of format 0 or 1 without a key.
+func message(format byte, offset int64) []byte {
 	be := binary.BigEndian
-	b := []byte{magic, byte(codec)}
-	if magic > 0 {
+	b := []byte{format, 0}
+	if format > 0 {
 		b = be.AppendUint64(b, uint64(at.UnixMilli()))
 	}
 	b = be.AppendUint32(b, math.MaxUint32) // null
-	b = append(be.AppendUint32(b, uint32(len(value))), value...)
-	out := be.AppendUint32(make([]byte, 8), uint32(4+len(b)))
+	b = append(be.AppendUint32(b, 1), 'a')
+	out := be.AppendUint32(be.AppendUint64(nil, uint64(offset)), uint32(4+len(b)))
 	return append(be.AppendUint32(out, crc32.ChecksumIEEE(b)), b...)
 }
 
@@ -505,6 +462,7 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Add(v2(spec{base: 1, more: 1, compress: func() []byte { return countHeaders(1 << 62) }}))
 	f.Add(v2(spec{base: 1, more: 1, compress: func() []byte { return record(1<<40, "k0", "a") }}))
+	f.Add(append(v2(spec{base: 1, records: []string{"a"}}), message(1, 2)...))
 	f.Fuzz(func(t *testing.T, set []byte) {
 		if len(set) > 21 && set[16] == 2 { // or no input gets past the checksum
 			size := min(len(set), 12+int(binary.BigEndian.Uint32(set[8:])&0xffff))
