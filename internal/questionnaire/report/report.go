@@ -165,6 +165,7 @@ func (m sheet) page(e *evaluate.Evaluation) ([]byte, error) {
 	return render(File, reportTemplate, p, template.FuncMap{
 		"percent": wording.Percent, "short": short, "few": few, "number": number, "count": wording.Count,
 		"style": chart.Style, "stability": stability,
+		"two": func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }, // of a pointer too
 		"inc": func(i int) int { return i + 1 }, "described": func() bool { return described },
 	})
 }

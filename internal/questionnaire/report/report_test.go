@@ -19,6 +19,7 @@ import (
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -478,5 +479,25 @@ func TestReportOfFactorAnalysis(t *testing.T) {
 	}
 	if strings.Contains(page, "β") || strings.Contains(page, "NaN") || strings.Contains(page, "absent in") {
 		t.Error("the report mentions penalties or presence, which factor analysis does not have, or NaN")
+	}
+}
+
+// A verb of fmt that does not fit its value would print as %!f(…).
+func TestReportsPrintEveryNumber(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{model.MethodICQF, model.MethodFA, model.MethodL1, model.MethodGRM} {
+		f := questionnairetest.Fit(t, questionnairetest.Rows(1), func(o *fit.Options) {
+			o.Method = method
+			if method != model.MethodICQF {
+				o.Betas, o.Columns.Confounds = nil, nil
+			}
+		})
+		page := rendered(t, &f.Model, nil)
+		if at := strings.Index(page, "%!"); at >= 0 {
+			t.Errorf("the report of %s holds %q", method, page[at:at+20])
+		}
+		if l := f.Summary.LogLikelihood; l != nil && !strings.Contains(page, fmt.Sprintf("Log-likelihood %.2f,", *l)) {
+			t.Errorf("the report of %s lacks the log-likelihood %v", method, *l)
+		}
 	}
 }
