@@ -39,7 +39,7 @@ type questionnaireCmd struct {
 	Table        questionnaireTableCmd        `cmd:"" help:"Print loadings or scores as a table for a paper, or in full." example:"wardcast questionnaire table --model fit --format latex"`
 	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires." example:"wardcast questionnaire fit answers.csv --items '*_1,*_2' --factors 5 --beta 0.1 --out other-fit && wardcast questionnaire meta fit other-fit --factors 3 --beta 0.1 --out meta"`
 	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors from several rows for each participant; the loadings may change with age." example:"wardcast synth questionnaire --visits 3 > visits.csv && wardcast questionnaire longitudinal visits.csv --items '*_?' --time age --bins 6,12,24 --factors 5 --beta 0.1 --out ages"`
-	Retest       questionnaireRetestCmd       `cmd:"" help:"Compare the scores of several visits of each participant: intraclass correlations." example:"wardcast synth questionnaire --visits 2 > visits.csv && wardcast questionnaire retest visits.csv --items 'anxiety_?' --time age --bins 6,12,24"`
+	Retest       questionnaireRetestCmd       `cmd:"" set:"binsHelp=Edges of the bins of time: 6,9,12 means 6 to below 9, and 9 to 12; or the names of two events or more, as redcap_event_name of REDCap has them." help:"Compare the scores of several visits of each participant: intraclass correlations." example:"wardcast synth questionnaire --visits 2 > visits.csv && wardcast questionnaire retest visits.csv --items 'anxiety_?' --time age --bins 6,12,24"`
 	Report       questionnaireReportCmd       `cmd:"" help:"Write the report of a stored model again." example:"wardcast questionnaire report --model fit"`
 }
 
@@ -409,7 +409,7 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps, command *kon
 
 type visitFlags struct {
 	Time string   `help:"Column with the time of a row, for instance age." required:"" placeholder:"NAME"`
-	Bins []string `help:"Edges of the bins of time: 6,9,12 means 6 to below 9, and 9 to 12." required:"" placeholder:"LIST"`
+	Bins []string `help:"${binsHelp=Edges of the bins of time: 6,9,12 means 6 to below 9, and 9 to 12.}" required:"" placeholder:"LIST"`
 }
 
 type questionnaireLongitudinalCmd struct {

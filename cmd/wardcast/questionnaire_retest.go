@@ -27,7 +27,7 @@ func (c *questionnaireRetestCmd) Run(d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	if columns.Visits, err = questionnaire.ParseVisits(c.Time, c.Bins); err != nil {
+	if columns.Visits, err = questionnaire.ParseEvents(c.Time, c.Bins); err != nil {
 		return err
 	}
 	all, remarks, err := items.Retest(c.Input, columns, m)

@@ -28,6 +28,8 @@ func TestQuestionnaireRetest(t *testing.T) {
 		}
 	}
 	fail(t, cli.ExitUsage, call, "--items or --codebook must say")
+	one := []string{"questionnaire", "retest", path, "--time", "wave", "--bins", "0,4", "--items", "q*"}
+	fail(t, cli.ExitFailed, one, `column "wave": no participant has a score in each of several bins`)
 
 	dir := filepath.Join(t.TempDir(), "model")
 	succeed(t, "", "questionnaire", "fit", answersFile(t), "--items", "q*", "--missing-code", "-9999", "--factors", "2",

@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // Kind is the type of a confound.
@@ -141,6 +143,17 @@ type Visits struct {
 	Time string `json:"time"`
 	// Edges separate the bins: bin b runs from Edges[b] to below Edges[b+1], the last one to its upper edge.
 	Edges []float64 `json:"edges"`
+	// Events are values of Time that count as the numbers 0, 1 and so on, whose edges are 0, 1, 2 and so on.
+	Events []string `json:"-"`
+}
+
+// ParseEvents is ParseVisits, or reads the names of events, as in "baseline,follow-up": two or more, and no numbers.
+func ParseEvents(time string, bins []string) (*Visits, error) {
+	if len(bins) < 2 || slices.ContainsFunc(bins, func(s string) bool { _, err := Number(s); return err == nil }) {
+		return ParseVisits(time, bins)
+	}
+	edges := lists.Make(len(bins)+1, func(b int) float64 { return float64(b) })
+	return &Visits{Time: strings.TrimSpace(time), Edges: edges, Events: bins}, nil
 }
 
 // ParseVisits reads the edges of bins, as in "6,9,12".

@@ -90,8 +90,8 @@ func excludes(pattern, name string) bool {
 // layout says what the columns of a file hold.
 type layout struct {
 	*questionnaire.Missing
-	id        int  // none without a column
-	visits    bool // several rows for one participant; the time is the last of the confounds
+	id        int                   // none without a column
+	visits    *questionnaire.Visits // several rows for one participant; the time is the last of the confounds
 	items     []questionnaire.Item
 	itemAt    []int
 	statusAt  []int // of the items: REDCap's status of the form, none without a column
@@ -143,17 +143,17 @@ func (s *source) idColumn(given string) (at int, found string, err error) {
 // roles finds the columns that are not items.
 func (s *source) roles(c *Columns) (*layout, error) {
 	l := &layout{
-		Missing: questionnaire.NewMissing(c.Missing), id: none, visits: c.Visits != nil,
+		Missing: questionnaire.NewMissing(c.Missing), id: none, visits: c.Visits,
 		confounds: slices.Clone(c.Confounds), labels: c.Labels, omit: c.OmitIncomplete,
 	}
-	if l.visits {
+	if l.visits != nil {
 		l.confounds = append(l.confounds, questionnaire.Confound{Name: c.Visits.Time, Kind: questionnaire.Numeric})
 	}
 	var err error
 	if l.id, l.foundID, err = s.idColumn(c.ID); err != nil {
 		return nil, err
 	}
-	if l.id == none && l.visits {
+	if l.id == none && l.visits != nil {
 		return nil, inColumn(DefaultID, table.ErrNoColumn)
 	}
 	var categories []int

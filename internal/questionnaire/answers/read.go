@@ -49,7 +49,7 @@ func ReadItems(path string, columns *Columns, items []questionnaire.Item) (*Tabl
 	if err != nil {
 		return nil, err
 	}
-	t.infer()
+	t.Infer()
 	if err := t.orient(columns.FromLow); err != nil || columns.Visits == nil {
 		return t, err
 	}
@@ -100,7 +100,7 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 			switch {
 			case l.Cell(id):
 				err = inColumn(src.Header[l.id], questionnaire.ErrNoID)
-			case again && answered && !l.visits:
+			case again && answered && l.visits == nil:
 				err = inColumn(src.Header[l.id], fmt.Errorf("%w, %d%s", questionnaire.ErrSameID, first, src.repeats()))
 			}
 			if answered {
@@ -140,7 +140,7 @@ func (s *source) repeats() string {
 		return ""
 	}
 	return fmt.Sprintf(": rows are events or repeated instruments of REDCap (%s). Keep one row with answers for each "+
-		"participant, or use questionnaire longitudinal", strings.Join(named, ", "))
+		"participant, or use questionnaire retest or longitudinal", strings.Join(named, ", "))
 }
 
 func (t *Table) recordLeftOut(rows []leftOut) {
@@ -182,6 +182,9 @@ func (r *reader) add(record []string) (added, some bool, err error) {
 	values := make([]known, len(r.at))
 	for k, at := range r.at {
 		c, cell := &r.layout.confounds[k], strings.TrimSpace(record[at])
+		if v := r.visits; v != nil && v.Events != nil && k == len(r.at)-1 {
+			cell = strconv.Itoa(slices.Index(v.Events, cell)) // −1, which is in no bin, for another event
+		}
 		missing := r.Cell(cell)
 		if c.Kind == questionnaire.Numeric {
 			if values[k].number, err = r.Value(cell); err != nil {
@@ -390,7 +393,7 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 				return nil, src.at(row.Line, inColumn(src.Header[id], questionnaire.ErrNoID))
 			case again:
 				return nil, src.at(row.Line,
-					inColumn(src.Header[id], fmt.Errorf("%w, %d", questionnaire.ErrSameID, first)))
+					inColumn(src.Header[id], fmt.Errorf("%w, %d%s", questionnaire.ErrSameID, first, src.repeats())))
 			}
 			lineOf[r.ID] = row.Line
 		}

@@ -153,8 +153,8 @@ func (t *Table) Keep(names []string) error {
 
 func answered(v float64) bool { return !math.IsNaN(v) }
 
-// infer gives each item without a range that of the answers to it, and records answers far from all others.
-func (t *Table) infer() {
+// Infer gives each item without a range that of the answers to it, and records answers far from all others.
+func (t *Table) Infer() {
 	var all []float64
 	own := make([][]float64, len(t.Items)) // the sorted answers to the items without a range
 	for j := range t.Items {

@@ -3,6 +3,7 @@ package items
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -14,6 +15,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -52,8 +54,11 @@ func Retest(path string, columns answers.Columns, m *model.Model) (all []Reteste
 	width, bins := len(t.VisitItems), columns.Visits.Bins()
 	var names []string
 	scores := make([][][]float64, bins) // by bin, name and participant
+	var people []int                    // with answers, by bin
 	for b := range scores {
-		x := linalg.SelectColumns(t.Answers, lists.Make(width, func(j int) int { return b*width + j }))
+		in := lists.Make(width, func(j int) int { return b*width + j })
+		people = append(people, len(t.Answering(t.All(), in)))
+		x := linalg.SelectColumns(t.Answers, in)
 		sums, of := model.SumsOf(model.SumScales(t.VisitItems, x, 0), t.VisitItems, x)
 		names = nil
 		for c := 1; c < len(of); c += model.SumColumns {
@@ -92,6 +97,10 @@ func Retest(path string, columns answers.Columns, m *model.Model) (all []Reteste
 		of := Retested{Score: name, Participants: len(rows) / bins}
 		of.Agreement, of.Consistency = icc(rows, bins)
 		all = append(all, of)
+	}
+	if bins < 2 || !slices.ContainsFunc(all, func(of Retested) bool { return of.Participants > 0 }) {
+		return nil, r, &table.Error{File: path, Column: columns.Visits.Time, Err: fmt.Errorf("no participant has a "+
+			"score in each of several bins; participants with answers in the bins: %v", people)}
 	}
 	return all, t.Remarks, nil
 }

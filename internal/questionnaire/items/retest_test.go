@@ -60,3 +60,34 @@ func TestRetest(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
+
+// Visits may be named, and what leaves nothing to compare is an error that says why.
+func TestRetestOfEvents(t *testing.T) {
+	t.Parallel()
+	path := questionnairetest.File(t, "x.csv", "record_id,redcap_event_name,q1,q2\na,base,1,2\na,later,1,2\na,end,,\n"+
+		"b,base,3,3\nb,later,3,2\nc,base,0,1\nc,later,1,1\nd,base,2,2\n")
+	retest := func(time string, bins ...string) ([]items.Retested, error) {
+		visits, err := questionnaire.ParseEvents(time, bins)
+		if err != nil {
+			return nil, err
+		}
+		all, _, err := items.Retest(path, answers.Columns{Items: []string{"q*"}, Visits: visits}, nil)
+		return all, err
+	}
+	const event = "redcap_event_name"
+	all, err := retest(event, "base", "later")
+	if err != nil || len(all) != 1 || all[0].Participants != 3 || !(all[0].Agreement.Value > .8) {
+		t.Errorf("%+v, %v", all, err)
+	}
+	for say, call := range map[string][]string{
+		`line 3, column "redcap_event_name": a time outside all bins`: {event, "base", "end"},
+		"participants with answers in the bins: [4 3 0]":              {event, "base", "later", "x"},
+		`edge "base" of a bin: not a number`:                          {event, "base"},
+		`edge "later" of a bin: not a number`:                         {event, "1", "later"},
+		"participants with answers in the bins: [4]":                  {"q1", "0", "4"},
+	} {
+		if _, err := retest(call[0], call[1:]...); err == nil || !strings.Contains(err.Error(), say) {
+			t.Errorf("%q: error %v, want %q", call, err, say)
+		}
+	}
+}
