@@ -7,6 +7,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/cfa"
 	"github.com/wardcast/wardcast/internal/wording"
 )
@@ -28,6 +29,7 @@ func (c *questionnaireCFACmd) Run(ctx context.Context, d *cli.Deps) error {
 	r, err := cfa.Run(ctx, cfa.Options{
 		Input: c.Input, Model: c.Model, Estimator: c.Estimator, Ordered: c.Ordered, Group: c.Group,
 		Invariance: c.Invariance, Missing: c.MissingCode, Threads: c.Threads, Warn: d.Log.Warn,
+		Remark: func(of answers.Remarks) { warn(d, c.Input, of) },
 	})
 	if err != nil {
 		return err

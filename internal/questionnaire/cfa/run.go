@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -40,6 +41,8 @@ type Options struct {
 	Missing []string
 	// Warn is that of table.Options.
 	Warn func(message string, facts ...any)
+	// Remark, when not nil, is called with the remarks on the answers before the search begins.
+	Remark func(answers.Remarks)
 	// Threads is the number of threads; 0 means one for each processor.
 	Threads int
 }
@@ -170,6 +173,9 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Den
 	if err != nil {
 		return nil, nil, err
 	}
+	if o.Remark != nil && len(sheet.Rows) > 0 {
+		o.Remark(answers.Remarks{Apart: f.apart(sheet)})
+	}
 	members, incomplete, unanswered, ungrouped := map[string][]int{}, 0, 0, 0
 	for i, row := range sheet.Rows {
 		group := ""
@@ -204,7 +210,7 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Den
 	}{
 		{ungrouped, "rows without a group are left out"},
 		{unanswered, "rows without an answer are left out"},
-		{incomplete, "rows with a missing answer are left out (--estimator fiml keeps them)"},
+		{incomplete, "rows with a missing answer are left out (--estimator fiml, of answers as numbers, keeps them)"},
 	} {
 		if left.rows > 0 {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%d %s", left.rows, left.why))
@@ -229,10 +235,28 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Den
 	return groups, samples, nil
 }
 
-// check refuses answers without a covariance matrix.
+// apart returns answers that look like codes of missing entries, which may lead the search astray.
+func (f *frame) apart(sheet *answers.Sheet) *answers.Apart {
+	t := answers.Table{Answers: mat.NewDense(len(sheet.Rows), len(f.items), nil)}
+	for _, item := range f.items {
+		t.Items = append(t.Items, questionnaire.Item{Name: item})
+	}
+	for i, row := range sheet.Rows {
+		t.Lines = append(t.Lines, row.Line)
+		t.Answers.SetRow(i, row.Numbers)
+	}
+	t.Infer()
+	return t.Apart
+}
+
+// check refuses answers without a covariance matrix. It does not name a group that may be a participant.
 func (o *Options) check(f *frame, group string, x *mat.Dense) error {
 	where := within(group)
 	n, p := x.Dims()
+	if group != "" && (n <= p || n < answers.LeastGroup) {
+		return &table.Error{File: o.Input, Column: o.Group, Err: fmt.Errorf("%s in one of the groups: each must have "+
+			"more rows than the model has items, %d, and at least %d", wording.Count(n, "row"), p, answers.LeastGroup)}
+	}
 	column := make([]float64, n)
 	for j, item := range f.items {
 		if low, high := linalg.Extremes(mat.Col(column, j, x)); !(low < high) {
@@ -244,8 +268,8 @@ func (o *Options) check(f *frame, group string, x *mat.Dense) error {
 		}
 	}
 	if n <= p {
-		return &table.Error{File: o.Input, Err: fmt.Errorf("%d rows for %d items%s: there must be more rows than items",
-			n, p, where)}
+		return &table.Error{File: o.Input, Err: fmt.Errorf("%s for %d items: there must be more rows than items",
+			wording.Count(n, "row"), p)}
 	}
 	return nil
 }
