@@ -26,7 +26,7 @@ import (
 
 type questionnaireScoreCmd struct {
 	Input          string `arg:"" help:"Answers of new participants, with the same columns as in the fit." type:"existingfile" name:"file"`
-	Model          string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
+	Model          string `help:"Output folder of the fit." required:"" type:"existingdir" placeholder:"DIR"`
 	Out            string `help:"File for the scores: ${formats} (default: CSV on standard output)." placeholder:"FILE"`
 	ID             string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
 	MissingCode    codes  `help:"Code of a missing entry, in addition to those of the fit." placeholder:"CODE"`
@@ -77,7 +77,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 
 type questionnaireNormsCmd struct {
 	cli.Output
-	Model       string   `help:"Output folder of the fit that made the scores." required:"" placeholder:"DIR"`
+	Model       string   `help:"Output folder of the fit that made the scores." required:"" type:"existingdir" placeholder:"DIR"`
 	Scores      string   `help:"Scores of the reference sample: the output of score." required:"" type:"existingfile" placeholder:"FILE"`
 	People      string   `help:"Table with age and sex of the participants, matched to the scores by their ids; it may be the file of their answers." type:"existingfile" placeholder:"FILE"`
 	ID          string   `name:"id" help:"Column of the ids in the table of people (default: id, participant_id, record_id or ResponseId, in capitals or not)." placeholder:"NAME"`
@@ -219,7 +219,7 @@ func (c *questionnaireScoreCmd) norms(m *model.Model) (*norms.Norms, *answers.Sh
 }
 
 type questionnaireTableCmd struct {
-	Model  string  `help:"Output folder of the fit whose loadings to print." required:"" xor:"what" placeholder:"DIR"`
+	Model  string  `help:"Output folder of the fit whose loadings to print." required:"" type:"existingdir" xor:"what" placeholder:"DIR"`
 	Scores string  `help:"Table of the scores to print: the output of fit or score." required:"" xor:"what" type:"existingfile" placeholder:"FILE"`
 	Format string  `help:"markdown and latex are for a paper: two digits, and items sorted by their factor. csv and json have full precision." enum:"markdown,latex,csv,json" default:"markdown"`
 	Cut    float64 `help:"Smallest loading, in absolute value, that markdown and latex show (default: a tenth of the largest)." placeholder:"LOADING"`
@@ -266,7 +266,7 @@ func (c *questionnaireTableCmd) table(forPaper bool) (*paper.Table, error) {
 }
 
 type questionnaireReportCmd struct {
-	Model      string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
+	Model      string `help:"Output folder of the fit." required:"" type:"existingdir" placeholder:"DIR"`
 	Out        string `help:"Folder for report.html, loadings.svg and loadings.png (default: that of the model)." placeholder:"DIR"`
 	Codebook   string `help:"Table that describes items, with the columns item, text, subscale; it replaces the descriptions in the model." type:"existingfile" placeholder:"FILE"`
 	Evaluation string `help:"Evaluation to show: the output of evaluate --output=json." type:"existingfile" placeholder:"FILE"`

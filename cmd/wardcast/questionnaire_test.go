@@ -174,7 +174,8 @@ func TestQuestionnaireRefuses(t *testing.T) {
 	fail(t, cli.ExitFailed, fit("--items", "q*", "--range", "0:4", "--factors", "2", "--beta", "1"),
 		"line", "out of range")
 	fail(t, cli.ExitFailed, fit("--items", "nothing*"), "nothing*")
-	fail(t, cli.ExitFailed, []string{"questionnaire", "score", "--model", out, path}, model.SumsFile)
+	fail(t, cli.ExitUsage, []string{"questionnaire", "score", "--model", out, path}, "no such file")
+	fail(t, cli.ExitFailed, []string{"questionnaire", "score", "--model", filepath.Dir(path), path}, model.SumsFile)
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
 		t.Errorf("a refused fit leaves its folder: %v", err)
 	}

@@ -101,7 +101,8 @@ func ReadEvaluation(m *model.Model, path string) (*evaluate.Evaluation, error) {
 		return nil, fmt.Errorf("reading the evaluation: %w", err)
 	}
 	e := &evaluate.Evaluation{}
-	if err = json.Unmarshal(data, e); err == nil {
+	err = errors.New("it is not the output of questionnaire evaluate --output json")
+	if json.Unmarshal(data, e) == nil { // its own error speaks of Go
 		err = admit(m, e)
 	}
 	if err != nil {

@@ -205,8 +205,9 @@ func TestReadEvaluation(t *testing.T) {
 	f("a deviation below 0", func(e *evaluate.Evaluation) { e.Shares[0].Stability.Deviation = -1 }, "no correlations")
 	f("halves that are no correlations", func(e *evaluate.Evaluation) { e.Disjoint[0].Congruence.Mean = 2 },
 		"no correlations")
-	for _, other := range []string{"{}", "[]", "null", "", `{"objective":1}`} {
-		if _, err := ReadEvaluation(m, questionnairetest.File(t, "other.json", other)); !errors.Is(err, ErrEvaluation) {
+	for _, other := range []string{"{}", "[]", "null", "", `{"objective":1}`, `{"items":[{"item":"q1"}]}`} {
+		_, err := ReadEvaluation(m, questionnairetest.File(t, "other.json", other))
+		if !errors.Is(err, ErrEvaluation) || strings.Contains(err.Error(), "Go ") {
 			t.Errorf("%q: error %v, want %v", other, err, ErrEvaluation)
 		}
 	}
