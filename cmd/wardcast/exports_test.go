@@ -62,7 +62,9 @@ func dictionaryOf(before, choices, after string) string {
 
 const (
 	wordChoices = `"1, Never | 2, Rarely, if at all | 3, Sometimes | 4, Often | daily | 5, Always"`
-	idField     = "record_id,scale,,text,Record ID,,,,,,,\n"
+	// shiftedChoices have labels that are codes of others.
+	shiftedChoices = `"1, 0 | 2, 1 | 3, 2 | 4, 3 | 5, 4"`
+	idField        = "record_id,scale,,text,Record ID,,,,,,,\n"
 )
 
 // An export is a file of answers as a program writes it. Either it is read like a plain table of the same answers, or
@@ -126,6 +128,26 @@ func TestExports(t *testing.T) {
 			text: strings.ReplaceAll(rowsOf("record_id,q1,q2,q3,q4\n", "%[1]s,%[2]v,%[3]v,%[4]v,%[5]v", code),
 				",5", ", always "),
 			book: book, says: "labels of the codebook",
+		},
+		"REDCap, labels that are numbers": {
+			right: "1.5 is no code, so the label of 1, told",
+			text:  rowsOf("record_id,q1,q2,q3,q4\n", "%[1]s,%[2]v.50,%[3]v.5,%[4]v.5,%[5]v.5", code),
+			book:  dictionaryOf(idField, `"1, 1.5 | 2, 2.5 | 3, 3.5 | 4, 4.5 | 5, 5.5"`, ""),
+			says:  "labels of the codebook",
+		},
+		"REDCap, labels that are other codes": {
+			right: "refused: 1 is a code and the label of 2", refused: true,
+			text: rowsOf("record_id,q1,q2,q3,q4\n", "%[1]s,%[2]v,%[3]v,%[4]v,%[5]v", func(v int) any { return v - 1 }),
+			book: dictionaryOf(idField, shiftedChoices, ""), says: "is a code of the codebook and the label of",
+		},
+		"REDCap, codes that are labels of other codes": {
+			right: "5 is no label: codes", book: dictionaryOf(idField, shiftedChoices, ""),
+			text: strings.Replace(plain, "id,", "record_id,", 1),
+		},
+		"REDCap, either codes or labels of other codes": {
+			right: "codes, told", book: dictionaryOf(idField, shiftedChoices, ""),
+			text:  strings.ReplaceAll(strings.Replace(plain, "id,", "record_id,", 1), ",5", ",4"),
+			plain: strings.ReplaceAll(plain, ",5", ",4"), says: "q4: 3 is a code of the codebook and the label of 4",
 		},
 		"REDCap, checkboxes with negative codes": {
 			right: "field____1 is the box of code -1; branching leaves empty boxes",
@@ -227,6 +249,20 @@ func TestExports(t *testing.T) {
 		"Excel, thousands": {
 			right: "refused: 1.234,5 separates thousands", refused: true, says: "separates thousands",
 			text: strings.Replace(strings.ReplaceAll(plain, ",", ";"), "p04;4", "p04;1.234,5", 1),
+		},
+		"Excel, a point for thousands, decimal commas below": {
+			right: "refused: 1.234 may be 1234", refused: true, says: `column "q2": 1.234 or 1234`, matrix: true,
+			text: strings.Replace(strings.Replace(rowsOf("q1;q2;q3;q4\n", "%[2]v;%[3]v;%[4]v;%[5]v", code),
+				"2;2;3;2", "2;1.234;3;2", 1), "4;4;5;3", "4,5;4;5;3", 1),
+		},
+		"Excel, a point for thousands in a confound": {
+			right: "refused: 1.234 may be 1234", refused: true, says: `line 2, column "steps": 1.234 or 1234`,
+			text:  rowsOf("id;steps;q1;q2;q3;q4\n", "%[1]s;1.23%[6]d;%[2]v,0;%[3]v;%[4]v;%[5]v", code),
+			flags: []string{"--confounds", "steps:numeric"},
+		},
+		"Excel, points in words": {
+			right: "1.001 of another column, which is not read as a number, is no fault",
+			text:  rowsOf("id;site;q1;q2;q3;q4\n", "%[1]s;1.00%[6]d;%[2]v,0;%[3]v;%[4]v;%[5]v", code),
 		},
 		"two headings that differ by spaces": {
 			right: "refused: two columns of one name", refused: true, says: "two columns of this name",

@@ -215,6 +215,7 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 	warnSome(log, len(of.Inferred), "items have no range in --range or the codebook: the lowest and highest answer to "+
 		"each is its range", "items", of.Inferred)
 	warnSome(log, of.Labelled, "labels of the codebook are read as their codes", "answers", of.Labelled)
+	warnSome(log, len(of.Either), "answers may be labels of other codes: they are read as codes", "items", of.Either)
 	warnSome(log, of.LimeSurvey, "codes of LimeSurvey are read as numbers: A1 as 1", "answers", of.LimeSurvey)
 	warnSome(log, of.Unsaved, "boxes are missing answers: no box of the field is checked, and the form's column "+
 		"…_complete is 0 or empty", "participants", of.Unsaved)

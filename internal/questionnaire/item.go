@@ -39,15 +39,11 @@ type Choice struct {
 
 // Labelled returns the only choice with this label, in capitals or not.
 func (i *Item) Labelled(label string) (c Choice, ok bool) {
-	for _, of := range i.Choices {
-		if label != "" && strings.EqualFold(of.Label, label) {
-			if ok {
-				return Choice{}, false
-			}
-			c, ok = of, true
-		}
+	same := func(at int) bool { return label != "" && strings.EqualFold(i.Choices[at].Label, label) }
+	if at := lists.Where(len(i.Choices), same); len(at) == 1 {
+		return i.Choices[at[0]], true
 	}
-	return c, ok
+	return c, false
 }
 
 // Orient returns an answer as it is scored: turned if the item is reversed, and counted from the low end of the range
@@ -238,7 +234,7 @@ var (
 	ErrNegative       = errors.New("the range begins below 0: --from-low counts answers from its low end")
 	ErrBelow          = errors.New("the lowest answer is below 0. If it means missing, name it with --missing-code; " +
 		"otherwise use --from-low")
-	ErrNeverAnswered = errors.New("no participant answered this item")
+	ErrNeverAnswered = errors.New("no participant answered this item (lists of Parquet are no answers)")
 	ErrConstant      = errors.New("a constant item: all answers are the same")
 	ErrFewItems      = errors.New("fewer than two items vary; reliability needs two")
 	ErrNoID          = errors.New("no id")

@@ -57,10 +57,10 @@ func isBlank(cells []string) bool {
 }
 
 // decimalComma is a number of a program whose language has decimal commas; it then separates cells by semicolons. One
-// of the form thousands may be a whole number.
+// of the form thousands may be a whole number, and so may one with a point beside decimal commas.
 var (
 	decimalComma = regexp.MustCompile(`^\s*[+-]?\d*,\d+\s*$`)
-	thousands    = regexp.MustCompile(`^\s*[+-]?[1-9]\d{0,2},\d{3}\s*$`)
+	thousands    = regexp.MustCompile(`^\s*[+-]?[1-9]\d{0,2}[.,]\d{3}\s*$`)
 )
 
 // tabs reads cells that tabs separate. A quotation mark is part of a cell, as most exports write it, unless marks

@@ -79,6 +79,9 @@ func TestExports(t *testing.T) {
 		"decimal commas with sep=": {
 			"x.csv", "sep=;\na;b\n1,5;2\n", ab, []Row{{3, []string{"1.5", "2"}}}, []string{commas + " 1 3"},
 		},
+		"points beside no decimal commas": {
+			"x.csv", "a;b\n1.234;1,234\n", ab, []Row{{2, []string{"1.234", "1,234"}}}, nil,
+		},
 		"commas in cells of commas and tabs": {
 			"x.csv", "a,b\n\"1,5\",2\n", ab, []Row{{2, []string{"1,5", "2"}}}, nil,
 		},

@@ -77,6 +77,7 @@ var (
 	ErrBinary      = errors.New("not a text file: save the table as CSV in UTF-8")
 	ErrOther       = errors.New("no tables are read from files that end in")
 	ErrLineEnds    = errors.New("lines end in carriage returns alone: save the table as CSV in UTF-8")
+	ErrPoint       = errors.New("1.234 or 1234? Other cells have decimal commas: write 1234, or points in all of them")
 	ErrCells       = errors.New("wrong number of cells")
 	ErrQuote       = errors.New("a quotation mark in a cell without quotation marks around it")
 	ErrOpenQuote   = errors.New("a cell in quotation marks does not end, or text follows it")
@@ -113,7 +114,8 @@ type Reader struct {
 	behind  error // the error after them, if not nil
 	any     bool  // a row was read, or found bad
 	warn    func(message string, facts ...any)
-	told    [3]event // by kind
+	told    [3]event    // by kind
+	points  map[int]int // the first line of a number like 1.234, by column
 	raw     io.Reader
 	closers []func() error
 }
@@ -223,7 +225,7 @@ func open(f *os.File, path string, o Options) (*Reader, error) {
 
 // New is Open for a reader of the text of a file of that name.
 func New(in io.Reader, name string, o Options) (*Reader, error) {
-	r := &Reader{File: name, format: formatOf(name), raw: in}
+	r := &Reader{File: name, format: formatOf(name), raw: in, points: map[int]int{}}
 	if r.format.text == nil {
 		return nil, r.at(fmt.Errorf("%w: it must be a plain file", ErrParquet))
 	}
@@ -386,11 +388,16 @@ func (r *Reader) Next() (Row, error) {
 	return Row{}, r.at(err)
 }
 
-// Rows yields the remaining rows, and last the error of Next if that is not io.EOF.
-func (r *Reader) Rows() iter.Seq2[Row, error] {
+// Rows yields the remaining rows, and last the error of Next if not io.EOF, or ErrPoint for a column of numbers.
+func (r *Reader) Rows(numbers ...int) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for {
 			row, err := r.Next()
+			for _, i := range numbers {
+				if line := r.points[i]; err == nil && line > 0 && r.told[commasRead].count > 0 {
+					err = &Error{File: r.File, Line: line, Column: r.Header[i], Err: ErrPoint}
+				}
+			}
 			if errors.Is(err, io.EOF) || !yield(row, err) || err != nil {
 				return
 			}

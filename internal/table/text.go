@@ -292,6 +292,8 @@ func (s *separated) row() (Row, error) {
 			if strings.IndexByte(cell, ',') >= 0 && decimalComma.MatchString(cell) && !thousands.MatchString(cell) {
 				cells[i] = strings.Replace(cell, ",", ".", 1)
 				s.table.count(commasRead, line)
+			} else if strings.IndexByte(cell, '.') >= 0 && s.table.points[i] == 0 && thousands.MatchString(cell) {
+				s.table.points[i] = line
 			}
 		}
 	}

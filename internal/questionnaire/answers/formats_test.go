@@ -83,6 +83,28 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
+// An item of Parquet that is a list has no answers, which the error says.
+func TestListsOfParquet(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		Q1 int64   `parquet:"q1"`
+		Q2 []int64 `parquet:"q2,list"`
+	}
+	var stored bytes.Buffer
+	if err := parquet.Write(&stored, []row{{1, []int64{1}}, {2, []int64{1, 2}}}); err != nil {
+		t.Fatal(err)
+	}
+	path := questionnairetest.File(t, "x.parquet", stored.String())
+	got, err := answers.Read(path, &answers.Columns{Items: []string{"q*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := got.CheckTraining(); err == nil || !strings.Contains(err.Error(), `column "q2"`) ||
+		!strings.Contains(err.Error(), "lists of Parquet") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // zipped returns text compressed by gzip.
 func zipped(t *testing.T, text string) string {
 	t.Helper()

@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/table"
 )
@@ -61,6 +62,13 @@ type reader struct {
 	Table
 	answers []float64
 	others  []map[string]bool // of each label: the values that count as 0
+	seen    []seen            // of each item
+}
+
+// seen says whether some answers were only codes of the codebook, or only labels, and which one was either.
+type seen struct {
+	code, label bool
+	either      string
 }
 
 type leftOut struct {
@@ -74,10 +82,8 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	if err != nil {
 		return nil, src.at(src.HeaderLine, err)
 	}
-	r := &reader{layout: l}
-	for range l.labels {
-		r.others = append(r.others, map[string]bool{})
-	}
+	r := &reader{layout: l, seen: make([]seen, len(l.items))}
+	r.others = lists.Make(len(l.labels), func(int) map[string]bool { return map[string]bool{} })
 	r.Table = Table{File: src.File, Items: l.items, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8,
 		len(l.labels))}
 	r.FoundID, r.Numbered = l.foundID, l.id == none
@@ -87,7 +93,8 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	var out []leftOut
 	lineOf := map[string]int{}
 	rows := 0
-	for row, err := range src.Rows() {
+	numeric := lists.Where(len(l.at), func(k int) bool { return l.confounds[k].Kind == questionnaire.Numeric })
+	for row, err := range src.Rows(slices.Concat(l.itemAt, lists.Take(l.at, numeric))...) {
 		if err != nil {
 			return nil, err
 		}
@@ -114,6 +121,11 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 			r.IDs, r.Lines = append(r.IDs, id), append(r.Lines, row.Line)
 		} else {
 			out = append(out, leftOut{id, row.Line, answered})
+		}
+	}
+	for j, s := range r.seen {
+		if s.either != "" && !s.code {
+			r.Either = append(r.Either, r.items[j].Name+": "+s.either)
 		}
 	}
 	r.recordLeftOut(out)
@@ -168,11 +180,10 @@ func (t *Table) recordLeftOut(rows []leftOut) {
 
 // add adds a participant unless they are left out. some reports whether any item is answered.
 func (r *reader) add(record []string) (added, some bool, err error) {
-	fail := func(column string, err error) (bool, bool, error) { return false, false, inColumn(column, err) }
 	row := make([]float64, len(r.items))
 	for j, at := range r.itemAt {
-		if row[j], err = r.value(&r.items[j], record[at]); err != nil {
-			return fail(r.items[j].Name, err)
+		if row[j], err = r.value(j, record[at]); err != nil {
+			return false, false, inColumn(r.items[j].Name, err)
 		}
 	}
 	unsaved := r.uncheck(record, row)
@@ -188,7 +199,7 @@ func (r *reader) add(record []string) (added, some bool, err error) {
 		missing := r.Cell(cell)
 		if c.Kind == questionnaire.Numeric {
 			if values[k].number, err = r.Value(cell); err != nil {
-				return fail(c.Name, maybeMissing(err))
+				return false, false, inColumn(c.Name, maybeMissing(err))
 			}
 			missing = math.IsNaN(values[k].number)
 		} else {
@@ -198,7 +209,7 @@ func (r *reader) add(record []string) (added, some bool, err error) {
 		case missing && r.omit:
 			return false, true, nil
 		case missing:
-			return fail(c.Name, questionnaire.ErrNoConfound)
+			return false, false, inColumn(c.Name, questionnaire.ErrNoConfound)
 		}
 	}
 	r.answers = append(r.answers, row...)
@@ -225,24 +236,32 @@ func maybeMissing(err error) error {
 	return fmt.Errorf("%w: if it means missing, name it with --missing-code; if it is a label, export codes", err)
 }
 
-// value returns the answer in a cell. A label of the item's choices counts as its code, and so do codes of LimeSurvey,
-// which are A1 or AO01 and so on.
-func (r *reader) value(item *questionnaire.Item, cell string) (float64, error) {
-	code := cell
+// value returns the answer in a cell. A label of the item's choices that is no code counts as its code, and so do codes
+// of LimeSurvey, which are A1 or AO01 and so on.
+func (r *reader) value(j int, cell string) (float64, error) {
+	item, s := &r.items[j], &r.seen[j]
+	code := r.Spelled(plain(cell))
 	v, err := r.Value(code)
-	if err != nil {
-		code = plain(cell)
-		if c, ok := item.Labelled(code); ok {
-			r.Labelled++
-			code = c.Code
-		} else if number, ok := strings.CutPrefix(strings.Replace(code, "AO", "A", 1), "A"); ok && item.Choices == nil {
-			if _, err := strconv.ParseUint(number, 10, 8); err == nil {
-				r.LimeSurvey++
-				code = number
-			}
-		}
-		v, err = r.Value(code)
+	isCode := func(c questionnaire.Choice) bool { w, e := r.Value(c.Code); return cmp.Or(err, e) == nil && w == v }
+	coded := slices.ContainsFunc(item.Choices, isCode)
+	c, labelled := item.Labelled(code)
+	number, lime := strings.CutPrefix(strings.Replace(code, "AO", "A", 1), "A")
+	switch _, e := strconv.ParseUint(number, 10, 8); {
+	case coded && !labelled:
+		s.code = true
+	case coded && !isCode(c):
+		s.either = fmt.Sprintf("%s is a code of the codebook and the label of %s", code, c.Code)
+	case !coded && labelled:
+		r.Labelled++
+		s.label, code = true, c.Code
+	case lime && e == nil && item.Choices == nil:
+		r.LimeSurvey++
+		code = number
 	}
+	if s.label && s.either != "" {
+		return 0, fmt.Errorf("%s, while other answers are labels and no codes: export codes", s.either)
+	}
+	v, err = r.Value(code)
 	if span := item.Range; err == nil && span != nil && answered(v) && !span.Holds(v) {
 		err = fmt.Errorf("%w: %v", questionnaire.ErrOutOfRange, span)
 	}
@@ -319,11 +338,10 @@ func (s *source) at(line int, err error) error {
 func inColumn(column string, err error) error { return &table.Error{Column: column, Err: err} }
 
 func (s *source) find(name string) (int, error) {
-	at := s.Index(name)
-	if at < 0 {
-		return none, s.NoColumn(name, nil)
+	if at := s.Index(name); at >= 0 {
+		return at, nil
 	}
-	return at, nil
+	return none, s.NoColumn(name, nil)
 }
 
 func (s *source) places(names []string) (at []int, err error) {
@@ -378,7 +396,7 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 	}
 	s, missing, lineOf := &Sheet{File: src.File, Numbered: id == none}, questionnaire.NewMissing(c.Missing),
 		map[string]int{}
-	for row, err := range src.Rows() {
+	for row, err := range src.Rows(at[:len(c.Numbers)]...) {
 		if err != nil {
 			return nil, err
 		}
@@ -402,9 +420,7 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 				return nil, src.at(row.Line, inColumn(name, err))
 			}
 		}
-		for _, i := range at[len(c.Numbers):] {
-			r.Levels = append(r.Levels, missing.Spelled(row.Cells[i]))
-		}
+		r.Levels = lists.Map(at[len(c.Numbers):], func(i int) string { return missing.Spelled(row.Cells[i]) })
 		s.Rows = append(s.Rows, r)
 	}
 	return s, nil

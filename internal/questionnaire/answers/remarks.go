@@ -23,6 +23,8 @@ type Remarks struct {
 	// Unsaved are participants with boxes of forms that are not complete, which are missing answers.
 	Labelled, LimeSurvey, Unsaved int
 
+	// Either are items all of whose answers are codes that are labels of other codes too: they count as codes.
+	Either  []string
 	Merged  []Merged
 	Lacking []Lacking
 	// Single are items to which all but one gave the same answer: they do not vary once that one is held out.

@@ -157,7 +157,7 @@ func (o Options) read(rows *table.Reader) (mat.Matrix, error) {
 		return nil, malformed(rows.HeaderLine, 0, "no column has a name")
 	}
 	var values []float64
-	for row, err := range rows.Rows() {
+	for row, err := range rows.Rows(columns...) {
 		switch {
 		case err != nil:
 			return nil, tableError(err)
