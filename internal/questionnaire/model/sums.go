@@ -96,7 +96,7 @@ func SumsOf(scales []SumScale, items []questionnaire.Item, answers *mat.Dense) (
 			}
 			if 2*given >= p {
 				sem := float64(s.Error) * math.Sqrt(p/given)
-				cells[1], cells[2], cells[3] = sum*p/given, sem, changed*sem
+				cells[1], cells[2], cells[3] = sum*(p/given), sem, changed*sem // of all items exactly the sum
 			}
 		}
 	}

@@ -59,6 +59,11 @@ func TestSums(t *testing.T) {
 			}
 		}
 	}
+	// The sum of all items is not rounded on its way to the prorated one.
+	decimals, _ := model.SumsOf(stored, items, mat.NewDense(1, 5, []float64{0, .1, .6, 0, 0}))
+	if sum, prorated := decimals.At(0, 0), decimals.At(0, 1); sum != prorated {
+		t.Errorf("the sum is %v, prorated %v", sum, prorated)
+	}
 	scores := model.Scores{
 		IDs: []string{"a"}, Values: mat.NewDense(1, 1, []float64{0.5}), Sums: values.Slice(1, 2, 0, 2).(*mat.Dense),
 		SumNames: names[:2],
