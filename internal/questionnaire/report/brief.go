@@ -34,8 +34,8 @@ func (m sheet) Briefs() []brief {
 		b.Theme, b.Scores = theme(b.Items), m.spread(len(all), c.Fit)
 		switch e := m.Summary.ExplainedBy; {
 		case c.Accounted != nil:
-			b.Scores = fmt.Sprintf("It accounts for %s of the variance of the standardized answers. ",
-				wording.Percent(c.Accounted.Proportion)) + b.Scores
+			b.Scores = fmt.Sprintf("It accounts for %s of the variance of the %s. ",
+				wording.Percent(c.Accounted.Proportion), m.Loading()) + b.Scores
 		case e != nil:
 			b.Scores = fmt.Sprintf("It explains %s of the differences. ",
 				wording.Percent(e.Factors[len(all)].Share)) + b.Scores
@@ -124,10 +124,27 @@ func (m sheet) Words() string {
 		for _, a := range s.Accounted {
 			common += a.Proportion
 		}
-		words += fmt.Sprintf(" What the items have in common by the loadings alone is less, %s of the variance of the "+
-			"standardized answers: scores also fit what each answer has of its own.", wording.Percent(common))
+		less := " What the items have in common by the loadings alone is less, %s of the variance of the %s: scores " +
+			"also fit what each answer has of its own."
+		if m.latent() {
+			less = " By the loadings alone, the factors explain another share, %s of the variance of the %s."
+		}
+		words += fmt.Sprintf(less, wording.Percent(common), m.Loading())
 	}
 	return words
+}
+
+// latent reports whether the method assumes continuous responses, of which it sees only the category.
+func (m sheet) latent() bool {
+	return m.Summary.Method == model.MethodGRM || m.Summary.Settings.Correlation == model.Polychoric
+}
+
+// Loading names the variables whose loadings factor analysis and the graded response model have.
+func (m sheet) Loading() string {
+	if m.latent() {
+		return "continuous responses behind the answers"
+	}
+	return "standardized answers"
 }
 
 // Sure lists the precision of the numbers.

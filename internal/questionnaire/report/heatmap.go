@@ -75,7 +75,7 @@ func (m sheet) heatMap() (h heatMap) {
 	h.unit = fmt.Sprintf("loading, on the scale of the answers, %v to %v", scale.Low, scale.High)
 	if m.FA != nil { // the confounds' loadings are on another scale
 		h.loadings, h.columns = m.Loadings(), h.columns[:m.Summary.Factors]
-		h.unit = "loading, between standardized answers and factors; a minus marks those below 0"
+		h.unit = fmt.Sprintf("loading, between %s and factors; a minus marks those below 0", m.Loading())
 	}
 	if h.order, h.groups = m.arrange(); len(h.groups) == 1 {
 		h.groups = nil

@@ -203,7 +203,7 @@ const mostScree = 40
 func scree(eigenvalues, reference []float64) *chart.Chart {
 	c := newPlot("Eigenvalues and their reference")
 	c.Y = chart.Cover(0, slices.Max(eigenvalues), slices.Max(reference)).Round(5)
-	c.Legend(c.Plot("component", "eigenvalue", nil, screeLine("eigenvalues", 1, eigenvalues),
+	c.Legend(c.Plot("number", "eigenvalue", nil, screeLine("eigenvalues", 1, eigenvalues),
 		screeLine("95 % of random answers", 1, reference))...)
 	return c
 }

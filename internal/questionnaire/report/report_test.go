@@ -481,6 +481,13 @@ func TestReportOfFactorAnalysis(t *testing.T) {
 	if strings.Contains(page, "β") || strings.Contains(page, "NaN") || strings.Contains(page, "absent in") {
 		t.Error("the report mentions penalties or presence, which factor analysis does not have, or NaN")
 	}
+	// Of responses behind the answers factors may explain more than of the answers.
+	m.Summary.Settings.Correlation = model.Polychoric
+	page = rendered(t, m, nil)
+	if !strings.Contains(page, "58.8 % of the variance of the continuous responses behind the answers") ||
+		strings.Contains(page, "standardized answers") || strings.Contains(page, "is less") {
+		t.Error("the report of polychoric correlations is about standardized answers")
+	}
 }
 
 // A verb of fmt that does not fit its value would print as %!f(…).
