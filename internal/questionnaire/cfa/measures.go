@@ -44,7 +44,8 @@ func (t test) p() float64 {
 // rmseaTail is left on each side of the usual interval of 90 %.
 const rmseaTail = 0.05
 
-// compare fills in the indices of a test, that of the model without common factors, and n participants in some groups:
+// compare fills in the indices of a test, that of the model without common factors, and n participants, of WLSMV less
+// the number of groups:
 //
 //	CFI = 1 − ⟨χ² − df⟩₊/max(⟨χ₀² − df₀⟩₊, ⟨χ² − df⟩₊),  P. M. Bentler, 1990,
 //	TLI = 1 − (χ² − df)·df₀/((χ₀² − df₀)·df),            L. R. Tucker and C. Lewis, 1973,

@@ -304,7 +304,7 @@ func (d *orderedData) fit(ctx context.Context, equal step) (*fitted, error) {
 		ChiSquare: questionnaire.Figure(f.test.chiSquare), ChiSquareScaled: questionnaire.Figure(scaled.chiSquare),
 		DF: df, SRMR: questionnaire.Figure(d.srmr(all)), LogLikelihood: nan, AIC: nan, BIC: nan,
 	}
-	f.measures.compare(scaled, d.base, d.n-1, len(d.groups))
+	f.measures.compare(scaled, d.base, d.n-float64(len(d.groups)), len(d.groups))
 	return f, nil
 }
 
