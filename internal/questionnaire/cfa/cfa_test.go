@@ -194,6 +194,21 @@ func TestSecondOrder(t *testing.T) {
 	}
 }
 
+// layers returns a model of layers of eight factors, each of which measures all of the layer below, and of a circle.
+func layers(depth int) string {
+	var text strings.Builder
+	for layer := range depth {
+		var above, below []string
+		for k := range 8 {
+			above = append(above, fmt.Sprintf("f%d_%d", layer, k))
+			below = append(below, fmt.Sprintf("f%d_%d", layer+1, k))
+		}
+		fmt.Fprintf(&text, "%s =~ %s\n", strings.Join(above, "+"), strings.Join(below, "+"))
+	}
+	fmt.Fprintf(&text, "f%d_0 =~ q1 + q2 + f0_0\n", depth)
+	return text.String()
+}
+
 // Models that do not go with the file, or say nothing, are errors with the line of the model.
 func TestErrors(t *testing.T) {
 	t.Parallel()
@@ -221,6 +236,12 @@ func TestErrors(t *testing.T) {
 		{"f =~ q1\ng =~ q1" + strings.Repeat(" + q2", 10_000), 2, "more than 10000 terms"},
 		{"f" + strings.Repeat(" + g", 5_000) + " =~ q1 + q2", 1, "more than 10000 terms"},
 		{"f =~ q1 + g\ng =~ q2 + f", 1, "circle"},
+		{layers(8), 1, "circle"},
+		{"f =~ a*1*q1 + q2\nf =~ a*2*q3", 2, `"a" are fixed at 1 and 2`},
+		{"f =~ a*q1 + q2 + b*.5*q3\na == b", 1, "fixed at 1 and 0.5"},
+		{"f =~ q1 + 1*2*q2 + q3", 1, "2* is a second value"},
+		{"f =~ NA*1*q1 + q2 + q3", 1, "1* is a second value"},
+		{"f =~ q1 + a*b*q2 + q3", 1, "b* is a second value or label"},
 		{"q1 ~~ q2", 1, `"q1" is no item`},
 		{"", 0, "what a factor is measured by"},
 	} {

@@ -124,12 +124,16 @@ func (f *frame) checkOrder() error {
 	}
 	for _, start := range f.factors {
 		reached := slices.Clone(above[start])
-		for at := 0; at < len(reached) && len(reached) <= len(f.factors)*len(f.factors); at++ {
+		for at := 0; at < len(reached); at++ {
 			if reached[at] == start {
 				return &table.Error{File: f.file, Line: f.lines[start], Err: fmt.Errorf("factor %q is measured by "+
 					"itself in a circle", start)}
 			}
-			reached = append(reached, above[reached[at]]...)
+			for _, factor := range above[reached[at]] {
+				if !slices.Contains(reached, factor) {
+					reached = append(reached, factor)
+				}
+			}
 		}
 	}
 	return nil
@@ -213,7 +217,7 @@ func (f *frame) newModel(groups []string, cuts []int, means bool, equal step) (*
 		}
 	}
 	b.number()
-	return m, nil
+	return m, b.err
 }
 
 // merged returns for each label that a == b names the label that stands for all that are equal to it.
@@ -244,6 +248,7 @@ type builder struct {
 	names     []string // the key of each cell
 	fixedKeys map[string]float64
 	same      map[string]string
+	err       error // of equal parameters with different values
 }
 
 // add adds a cell. It is free unless value is given; t is the term of the model, if any, which goes before value.
@@ -272,6 +277,10 @@ func (b *builder) add(c cell, value *float64, t *term, shared bool) {
 	if value != nil {
 		c.free, c.value = fixed, *value
 		if t != nil && t.label != "" {
+			if other, is := b.fixedKeys[key]; is && other != *value {
+				b.err = &table.Error{File: b.file, Line: t.line, Err: fmt.Errorf("parameters with the label %q are "+
+					"fixed at %v and %v", t.label, other, *value)}
+			}
 			b.fixedKeys[key] = *value
 		}
 	}

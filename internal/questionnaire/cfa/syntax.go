@@ -159,24 +159,26 @@ func notName(text, side, op string) error {
 
 // modify reads what stands before a star.
 func (t *term) modify(text string) error {
-	if v, err := wording.Number(text); err == nil {
-		t.fixed = &v
-		return nil
-	}
+	v, err := wording.Number(text)
 	match := starting.FindStringSubmatch(text)
+	again := false
 	switch {
+	case err == nil:
+		again, t.fixed = t.fixed != nil || t.free, &v
 	case text == "NA":
-		t.free = true
+		again, t.free = t.fixed != nil || t.free, true
 	case match != nil:
-		v, err := wording.Number(match[1])
-		if err != nil {
+		if v, err = wording.Number(match[1]); err != nil {
 			return fmt.Errorf("%s holds no number", text)
 		}
-		t.start = &v
+		again, t.start = t.start != nil, &v
 	case name.MatchString(text):
-		t.label = text
+		again, t.label = t.label != "", text
 	default:
 		return fmt.Errorf("%q before * is neither a number, NA, start(number) nor a label", text)
+	}
+	if again {
+		return fmt.Errorf("%s* is a second value or label of %s", text, t.rhs)
 	}
 	return nil
 }
