@@ -371,6 +371,51 @@ func TestInvarianceOfFewCategories(t *testing.T) {
 	}
 }
 
+// Two items whose answers never come together have no correlation to speak of, and a repeated item has one of 1.
+func TestExtremeCorrelations(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(4, 4))
+	var apart, repeated strings.Builder
+	apart.WriteString(header)
+	repeated.WriteString(header)
+	for range 300 {
+		y := answer(r, 0, .4)
+		for j := range y {
+			y[j] = math.Round(min(1, max(0, y[j]-.5)))
+		}
+		repeated.WriteString(written("", [6]float64{y[0], y[1], y[2], y[3], y[4], y[4]}, nil))
+		y[3] *= 1 - y[0]
+		apart.WriteString(written("", y, nil))
+	}
+	o := cfa.Options{Ordered: []string{"all"}}
+	_, err := attempt(t, o, apart.String(), model)
+	at, ok := errors.AsType[*table.Error](err)
+	if !ok || at.Column != "q1" || !strings.Contains(err.Error(), `with "q4"`) {
+		t.Errorf("items apart: error %v", err)
+	}
+	if w := run(t, o, repeated.String(), model).Warnings; !slices.ContainsFunc(w, func(w string) bool {
+		return strings.Contains(w, "correlations of 1 or -1: q5 and q6;")
+	}) {
+		t.Errorf("a repeated item: warnings %q", w)
+	}
+}
+
+// The covariances of many ordered items would take the memory: they are refused before any is computed.
+func TestManyOrderedItems(t *testing.T) {
+	t.Parallel()
+	var names, first, second []string
+	for j := range 130 {
+		names = append(names, fmt.Sprint("q", j))
+		first, second = append(first, strconv.Itoa(j%2)), append(second, strconv.Itoa(1-j%2))
+	}
+	rows := strings.Join(first, ",") + "\n" + strings.Join(second, ",") + "\n"
+	_, err := attempt(t, cfa.Options{Ordered: []string{"all"}},
+		strings.Join(names, ",")+"\n"+strings.Repeat(rows, 70), "f =~ "+strings.Join(names, "+"))
+	if at, ok := errors.AsType[*table.Error](err); !ok || !strings.Contains(at.Error(), "8515 thresholds") {
+		t.Errorf("130 ordered items: %v", err)
+	}
+}
+
 // Groups with different categories, without an equal in the others, or too few, are errors.
 func TestGroupErrors(t *testing.T) {
 	t.Parallel()

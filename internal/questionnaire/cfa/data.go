@@ -53,7 +53,8 @@ func newNormalData(ctx context.Context, f *frame, groups []string, samples []*ma
 		}
 		saturated, err := factoranalysis.Saturate(ctx, patterns, p)
 		if errors.Is(err, factoranalysis.ErrSingular) {
-			err = fmt.Errorf("the covariances of the items%s: %w: is an item the sum of others", within(groups[g]), err)
+			err = fmt.Errorf("the covariances of the items%s: %w: is an item the sum of others, or are units far apart",
+				within(groups[g]), err)
 		}
 		if err != nil {
 			return nil, err

@@ -54,12 +54,9 @@ func newOrderedMoments(ctx context.Context, x *mat.Dense, values [][]float64, th
 		o.statistics = append(o.statistics, items[j].thresholds...)
 	}
 	o.first = len(o.statistics)
-	var pairs [][2]int
-	for i := range p {
-		for j := i + 1; j < p; j++ {
-			pairs = append(pairs, [2]int{i, j})
-			o.statistics = append(o.statistics, o.r.At(i, j))
-		}
+	pairs := pairs(p)
+	for _, pair := range pairs {
+		o.statistics = append(o.statistics, o.r.At(pair[0], pair[1]))
 	}
 	moves := mat.NewDense(n, len(o.statistics), nil)
 	for j := range items {
@@ -92,6 +89,16 @@ func newOrderedMoments(ctx context.Context, x *mat.Dense, values [][]float64, th
 		}
 	}
 	return o, nil
+}
+
+// pairs returns the pairs i < j of p items in the order of their correlations.
+func pairs(p int) (all [][2]int) {
+	for i := range p {
+		for j := i + 1; j < p; j++ {
+			all = append(all, [2]int{i, j})
+		}
+	}
+	return all
 }
 
 // orderedItem is the answers to an item as categories from 0.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -180,6 +181,28 @@ func (o *ordered) correlations(m *mat.Dense) *mat.Dense {
 	return out
 }
 
+// apart says why a polychoric correlation may be 1 or −1.
+const apart = "some of their answers never come together, or the items repeat each other; merge categories, or leave " +
+	"out one of the items"
+
+// extremes returns warnings about polychoric correlations of 1 or −1 but for their bound.
+func (o *ordered) extremes() (all []string) {
+	const extreme = 0.999
+	for g, m := range o.moments {
+		var names []string
+		for _, pair := range pairs(len(o.items)) {
+			if math.Abs(m.r.At(pair[0], pair[1])) >= extreme {
+				names = append(names, o.items[pair[0]]+" and "+o.items[pair[1]])
+			}
+		}
+		if names != nil {
+			all = append(all, fmt.Sprintf("polychoric correlations of 1 or -1%s: %s; %s", within(o.groups[g]),
+				strings.Join(names, ", "), apart))
+		}
+	}
+	return all
+}
+
 // scaled returns the correlations of the statistics of a group.
 func (m *orderedMoments) scaled() *mat.Dense {
 	n := len(m.statistics)
@@ -202,6 +225,9 @@ func scaledTest(t test, mean, square float64) test {
 	return test{a*t.chiSquare + df - a*mean, t.df}
 }
 
+// mostStatistics bounds the statistics of a group: their covariances take half a gigabyte, as do some products of them.
+const mostStatistics = 8000
+
 // orderedData is what the fits of all steps share.
 type orderedData struct {
 	frame   *frame
@@ -221,8 +247,13 @@ func newOrderedData(ctx context.Context, o *Options, f *frame, groups []string, 
 		return nil, err
 	}
 	d := &orderedData{frame: f, groups: groups}
+	count := len(f.items) * (len(f.items) - 1) / 2
 	for _, v := range values {
-		d.cuts = append(d.cuts, len(v)-1)
+		d.cuts, count = append(d.cuts, len(v)-1), count+len(v)-1
+	}
+	if count > mostStatistics {
+		return nil, &table.Error{File: o.Input, Err: fmt.Errorf("%d items have %d thresholds and correlations, and %d "+
+			"are the most: take fewer items", len(f.items), count, mostStatistics)}
 	}
 	var chiSquare, mean, square float64
 	for g, x := range samples {
@@ -238,8 +269,9 @@ func newOrderedData(ctx context.Context, o *Options, f *frame, groups []string, 
 		total := len(m.statistics)
 		for e := m.first; e < total; e++ {
 			if !(m.covariances.At(e, e) > 0) {
-				return nil, fmt.Errorf("%w: a correlation of two items%s has no standard error", ErrUnidentified,
-					within(groups[g]))
+				pair := pairs(len(f.items))[e-m.first]
+				return nil, &table.Error{File: o.Input, Column: f.items[pair[0]], Err: fmt.Errorf("its polychoric "+
+					"correlation with %q%s has no standard error: %s", f.items[pair[1]], within(groups[g]), apart)}
 			}
 			chiSquare += m.statistics[e] * m.statistics[e] / m.covariances.At(e, e)
 		}

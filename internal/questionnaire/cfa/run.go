@@ -31,7 +31,7 @@ type Options struct {
 	Input, Model string
 	// Estimator is ML, FIML or WLSMV; "" means WLSMV with ordered items and ML without.
 	Estimator string
-	// Ordered are patterns of the items whose answers are ordered categories; "all" means all.
+	// Ordered are the items whose answers are ordered categories: all of the model, or none; "all" means all.
 	Ordered []string
 	// Group is the column of the groups, "" for one group.
 	Group string
@@ -294,8 +294,9 @@ func (r *Result) report(f *fitted) {
 		}
 		r.Parameters = append(r.Parameters, p)
 	}
-	if f.cuts != nil {
+	if o, ok := f.objective.(*ordered); ok {
 		r.addResiduals(f, all)
+		r.Warnings = append(r.Warnings, o.extremes()...)
 	}
 	r.Modifications = f.modifications()
 	for g := range all {
