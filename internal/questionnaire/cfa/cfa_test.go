@@ -159,6 +159,16 @@ func TestSyntaxGoverns(t *testing.T) {
 	}
 }
 
+// Residual covariances that no variables have are told.
+func TestImproperResiduals(t *testing.T) {
+	t.Parallel()
+	r := run(t, cfa.Options{}, plain(rand.New(rand.NewPCG(3, 4)), 500),
+		"f =~ q1 + start(0.3)*q2 + q3\nq1 ~~ 0.2*q1\nq2 ~~ 0.2*q2\nq1 ~~ 0.21*q2")
+	if len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "the covariances of the residuals") {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
 // A factor of factors.
 func TestSecondOrder(t *testing.T) {
 	t.Parallel()

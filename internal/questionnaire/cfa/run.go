@@ -350,7 +350,7 @@ func (im *implied) standardized(c *cell, v float64) float64 {
 	}
 }
 
-// improper returns warnings about variances below 0 and correlations above 1 of a group.
+// improper returns warnings about variances and covariances of a group that no variables have.
 func (f *fitted) improper(g int, im *implied) (all []string) {
 	where := within(f.groups[g])
 	var negative []string
@@ -362,9 +362,11 @@ func (f *fitted) improper(g int, im *implied) (all []string) {
 	if len(negative) > 0 {
 		return []string{fmt.Sprintf("variances below 0%s: %s", where, strings.Join(negative, ", "))}
 	}
-	if values, _, ok := linalg.Eigen(im.psi); ok && values[0] < -1e-8*values[len(values)-1] {
-		all = append(all, fmt.Sprintf("the covariances of the factors%s are not those of any variables: a "+
-			"correlation is above 1", where))
+	for e, covariances := range []*mat.SymDense{im.psi, im.theta} {
+		if values, _, ok := linalg.Eigen(covariances); ok && values[0] < -1e-8*values[len(values)-1] {
+			all = append(all, fmt.Sprintf("the covariances of the %s%s are not those of any variables: correlations "+
+				"are too large", []string{"factors", "residuals"}[e], where))
+		}
 	}
 	return all
 }
