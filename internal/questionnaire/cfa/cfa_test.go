@@ -159,6 +159,37 @@ func TestSyntaxGoverns(t *testing.T) {
 	}
 }
 
+// The units of items change nothing of the fit.
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	want := math.NaN()
+	for _, units := range [][6]float64{{1, 1, 1, 1, 1, 1}, {1e4, 1, 1, 1, 1, 1}, {1, 1e3, 1e-3, 1, 50, 1e-2}} {
+		r := rand.New(rand.NewPCG(3, 4))
+		var text strings.Builder
+		text.WriteString(header)
+		for range 400 {
+			y := answer(r, 0, .4)
+			for j := range y {
+				y[j] *= units[j]
+			}
+			text.WriteString(written("", y, nil))
+		}
+		for _, estimator := range []string{cfa.ML, cfa.FIML} {
+			got, err := attempt(t, cfa.Options{Estimator: estimator}, text.String(), model)
+			if err != nil {
+				t.Errorf("units %v, %s: %v", units, estimator, err)
+				continue
+			}
+			if math.IsNaN(want) {
+				want = float64(got.Fit.ChiSquare)
+			}
+			if math.Abs(float64(got.Fit.ChiSquare)-want) > 1e-4 { // answers have 8 digits
+				t.Errorf("units %v, %s: chi-square %v, want %v", units, estimator, got.Fit.ChiSquare, want)
+			}
+		}
+	}
+}
+
 // Residual covariances that no variables have are told.
 func TestImproperResiduals(t *testing.T) {
 	t.Parallel()

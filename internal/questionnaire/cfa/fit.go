@@ -28,7 +28,7 @@ const (
 	greatestShare = 0.9
 	// greatestCorrelation is that of factors: the start values of all must be possible together.
 	greatestCorrelation = 0.5
-	leastLoading        = 0.05 // in magnitude, where the item of the unit is 1
+	leastLoading        = 0.05 // in magnitude, of standardized items where that of the unit is 1
 )
 
 // start returns start values from the covariances of the groups, p×p each, and their means: loadings by instrumental
@@ -149,7 +149,8 @@ func (m *model) startFactor(g, k int, s *mat.SymDense, loadings *mat.Dense) floa
 		default:
 			relative[e] = math.Copysign(math.Sqrt(cov(c, c)/cov(unit, unit)), cov(c, unit))
 		}
-		relative[e] = math.Copysign(max(leastLoading, math.Abs(relative[e])), relative[e])
+		least := leastLoading * math.Sqrt(cov(c, c)/cov(unit, unit))
+		relative[e] = math.Copysign(max(least, math.Abs(relative[e])), relative[e])
 		if c != unit {
 			numerator += cov(c, unit) * relative[e]
 			denominator += relative[e] * relative[e]
