@@ -143,16 +143,6 @@ func (d *Distribution) Mean() float64 {
 	return sum + float64(d.Offset)*mass
 }
 
-// Variance returns the variance.
-func (d *Distribution) Variance() float64 {
-	var sum float64
-	mean := d.Mean() - float64(d.Offset)
-	for i, x := range d.P {
-		sum += (float64(i) - mean) * (float64(i) - mean) * x
-	}
-	return sum
-}
-
 // At returns P(count = k).
 func (d *Distribution) At(k int) float64 {
 	if i := k - d.Offset; i >= 0 && i < len(d.P) {

@@ -47,3 +47,13 @@ func TestMixingKeepsTheMeans(t *testing.T) {
 		before = v
 	}
 }
+
+// Variance returns the variance.
+func (d *Distribution) Variance() float64 {
+	var sum float64
+	mean := d.Mean() - float64(d.Offset)
+	for i, x := range d.P {
+		sum += (float64(i) - mean) * (float64(i) - mean) * x
+	}
+	return sum
+}

@@ -33,16 +33,15 @@ type coordinate struct {
 
 // descent is the state of one path on some rows of a problem. It belongs to one goroutine.
 type descent struct {
-	n           int
-	y           []float64
-	weights     []float64 // sum 1
-	totalWeight float64
-	columns     []coordinate
-	alpha       float64
-	tolerance   float64 // on curvature·change², in units of the mean negative log-likelihood
-	maxPasses   int
-	passes      int
-	nullLoss    float64 // mean negative log-likelihood of the intercept alone
+	n         int
+	y         []float64
+	weights   []float64 // sum 1
+	columns   []coordinate
+	alpha     float64
+	tolerance float64 // on curvature·change², in units of the mean negative log-likelihood
+	maxPasses int
+	passes    int
+	nullLoss  float64 // mean negative log-likelihood of the intercept alone
 
 	intercept, interceptStart float64
 	eta, step                 []float64
@@ -428,7 +427,7 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 	n := len(rows)
 	vector := func() []float64 { return make([]float64, n) }
 	d := &descent{
-		n: n, y: vector(), weights: vector(), totalWeight: totalWeight, alpha: s.Alpha, maxPasses: s.MaxPasses,
+		n: n, y: vector(), weights: vector(), alpha: s.Alpha, maxPasses: s.MaxPasses,
 		columns: make([]coordinate, len(x.columns)),
 		eta:     vector(), step: vector(), residual: vector(), curvature: vector(),
 		held: vector(), root: vector(), unroot: vector(), working: vector(),
@@ -436,7 +435,7 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 	var positive float64
 	positives := 0
 	for i, r := range rows {
-		d.weights[i] = p.weight(int(r)) / d.totalWeight
+		d.weights[i] = p.weight(int(r)) / totalWeight
 		if p.Y[r] {
 			d.y[i] = 1
 			positive += d.weights[i]

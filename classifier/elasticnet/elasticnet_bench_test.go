@@ -59,17 +59,16 @@ func BenchmarkFit(b *testing.B) {
 			b.Run(fmt.Sprintf("n=%d/k=%d/p=%d/alpha=%v", size.n, size.k, size.p, alpha), func(b *testing.B) {
 				settings := elasticnet.DefaultSettings()
 				settings.Alpha = alpha
-				lambdas, passes := 0, 0
+				lambdas := 0
 				b.ReportAllocs()
 				for b.Loop() {
 					path, err := elasticnet.Fit(b.Context(), p, settings)
 					if err != nil {
 						b.Fatal(err)
 					}
-					lambdas, passes = lambdas+len(path.Lambda), passes+path.Passes
+					lambdas += len(path.Lambda)
 				}
 				b.ReportMetric(float64(lambdas)/b.Elapsed().Seconds(), "lambda/s")
-				b.ReportMetric(float64(passes)/float64(b.N), "passes")
 			})
 		}
 	}

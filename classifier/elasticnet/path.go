@@ -34,13 +34,12 @@ func (s Status) Err() error {
 
 // Path holds the models of a falling sequence of λ; index l stands for Lambda[l] in every slice.
 type Path struct {
-	Lambda        []float64
-	Intercept     []float64
-	Coefficients  []Coefficients
-	DevianceRatio []float64 // share of NullDeviance that the model explains
-	NullDeviance  float64   // −2 Σ w ln(likelihood) of the intercept alone, with the weights as given
+	Lambda       []float64
+	Intercept    []float64
+	Coefficients []Coefficients
+	// DevianceRatio is the share that the model explains of −2 Σ w ln(likelihood) of the intercept alone.
+	DevianceRatio []float64
 	Status        Status
-	Passes        int // over columns, summed over the path
 	Columns       int // p, the width of the design
 }
 
@@ -130,7 +129,7 @@ func newFitter(ctx context.Context, p Problem, s Settings, keep func(row int) bo
 	if err != nil {
 		return nil, err
 	}
-	path := &Path{NullDeviance: 2 * d.nullLoss * d.totalWeight, Columns: len(p.Design.columns)}
+	path := &Path{Columns: len(p.Design.columns)}
 	largest, status := d.start(ctx)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -159,7 +158,6 @@ func (f *fitter) extend(ctx context.Context, lambda []float64) error {
 		f.add(f.descent, l)
 		f.ended = f.settings.Lambda == nil && f.endsEarly()
 	}
-	f.Passes = f.descent.passes
 	if len(f.Lambda) == 0 {
 		return fmt.Errorf("fitting lambda %v: %w", lambda[0], f.Status.Err())
 	}

@@ -74,44 +74,6 @@ func above(a, b float64) float64 {
 	return b
 }
 
-// NetBenefit is one point of a decision curve. Treating nobody has the net benefit 0 everywhere.
-type NetBenefit struct {
-	Threshold float64 `json:"threshold"`
-	Model     float64 `json:"model"`
-	TreatAll  float64 `json:"treat_all"`
-}
-
-// DecisionCurve returns the net benefit of acting on p ≥ t, and of acting on everyone, at each threshold t,
-//
-//	TP/n − FP/n · t/(1−t)
-//
-// (Vickers & Elkin 2006, Med. Decis. Making 26(6)): the share of rows rightly acted on, less those wrongly acted on
-// at the exchange rate that the threshold implies. Thresholds lie in [0,1). The cost is O(n) per threshold.
-func DecisionCurve(y []bool, p, thresholds []float64) ([]NetBenefit, error) {
-	if err := check(y, p, nil); err != nil {
-		return nil, err
-	}
-	n := float64(len(y))
-	curve := make([]NetBenefit, 0, len(thresholds))
-	for _, t := range thresholds {
-		if !(t >= 0 && t < 1) {
-			return nil, fmt.Errorf("%w: threshold %v is not in [0,1)", ErrArgument, t)
-		}
-		var c counts
-		for i, v := range p {
-			c.add(y[i], v >= t)
-		}
-		odds := t / (1 - t)
-		positives, negatives := c.truePositive+c.falseNegative, c.trueNegative+c.falsePositive
-		curve = append(curve, NetBenefit{
-			Threshold: t,
-			Model:     (c.truePositive - c.falsePositive*odds) / n,
-			TreatAll:  (positives - negatives*odds) / n,
-		})
-	}
-	return curve, nil
-}
-
 // Operating holds what calling p ≥ Threshold positive comes to, with 95 % intervals: Wilson's, widened where patients
 // repeat; see Metrics for the measures. Shares of nothing are nil.
 type Operating struct {
@@ -144,37 +106,41 @@ func AtThreshold(y []bool, p []float64, threshold float64, groups []string) (*Op
 	}, nil
 }
 
-// BenefitPoint is one point of a decision curve with its interval.
+// BenefitPoint is one point of a decision curve with its intervals. Treating nobody has the net benefit 0 everywhere.
 type BenefitPoint struct {
 	Threshold float64  `json:"threshold"`
 	Model     Estimate `json:"model"`
 	TreatAll  Estimate `json:"treat_all"`
 }
 
-// DecisionIntervals returns the points of DecisionCurve with 95 % intervals by patient. groups are those of Assess.
+// DecisionIntervals returns the net benefit of acting on p ≥ t, and of acting on everyone, at each threshold t,
+//
+//	TP/n − FP/n · t/(1−t)
+//
+// (Vickers & Elkin 2006, Med. Decis. Making 26(6)): the share of rows rightly acted on, less those wrongly acted on
+// at the exchange rate that the threshold implies. It has 95 % intervals by patient; groups are those of Assess.
+// Thresholds lie in [0,1). The cost is O(n) per threshold.
 func DecisionIntervals(y []bool, p, thresholds []float64, groups []string) ([]BenefitPoint, error) {
-	curve, err := DecisionCurve(y, p, thresholds)
-	if err != nil {
-		return nil, err
-	}
 	c, err := checked(y, p, groups)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]BenefitPoint, 0, len(curve))
+	out := make([]BenefitPoint, 0, len(thresholds))
 	model, all := make([]float64, len(y)), make([]float64, len(y))
-	for _, at := range curve {
-		odds := at.Threshold / (1 - at.Threshold)
+	for _, t := range thresholds {
+		if !(t >= 0 && t < 1) {
+			return nil, fmt.Errorf("%w: threshold %v is not in [0,1)", ErrArgument, t)
+		}
 		for i, v := range p {
-			all[i], model[i] = -odds, 0
+			all[i], model[i] = -t/(1-t), 0
 			if y[i] {
 				all[i] = 1
 			}
-			if v >= at.Threshold {
+			if v >= t {
 				model[i] = all[i]
 			}
 		}
-		out = append(out, BenefitPoint{at.Threshold, c.mean(model), c.mean(all)})
+		out = append(out, BenefitPoint{t, c.mean(model), c.mean(all)})
 	}
 	return out, nil
 }

@@ -82,16 +82,17 @@ func TestChooseThresholdIsBest(t *testing.T) {
 
 func TestDecisionCurve(t *testing.T) {
 	t.Parallel()
-	got, err := eval.DecisionCurve([]bool{true, true, false, false}, []float64{0.9, 0.2, 0.5, 0.1},
-		[]float64{0, 0.2, 0.5, 0.75})
+	curve, err := eval.DecisionIntervals([]bool{true, true, false, false}, []float64{0.9, 0.2, 0.5, 0.1},
+		[]float64{0, 0.2, 0.5, 0.75}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []eval.NetBenefit{
-		{Threshold: 0, Model: 0.5, TreatAll: 0.5},
-		{Threshold: 0.2, Model: 2.0/4 - 1.0/4/4, TreatAll: 2.0/4 - 2.0/4/4},
-		{Threshold: 0.5, Model: 0, TreatAll: 0},
-		{Threshold: 0.75, Model: 0.25, TreatAll: 0.5 - 0.5*3},
+	var got [][3]float64 // threshold, the model, treating all
+	for _, at := range curve {
+		got = append(got, [3]float64{at.Threshold, at.Model.Value, at.TreatAll.Value})
+	}
+	want := [][3]float64{
+		{0, 0.5, 0.5}, {0.2, 2.0/4 - 1.0/4/4, 2.0/4 - 2.0/4/4}, {0.5, 0, 0}, {0.75, 0.25, 0.5 - 0.5*3},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, tolerance)); diff != "" {
 		t.Error(diff)

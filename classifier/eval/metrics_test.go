@@ -134,7 +134,7 @@ func TestInputErrors(t *testing.T) {
 			func() error { _, err := eval.ChooseThreshold(y[:1], p[:1], eval.MaxYouden); return err }, eval.ErrOneClass,
 		},
 		"curve": {
-			func() error { _, err := eval.DecisionCurve(y, p, []float64{1}); return err }, eval.ErrArgument,
+			func() error { _, err := eval.DecisionIntervals(y, p, []float64{1}, nil); return err }, eval.ErrArgument,
 		},
 		"one fold":   {func() error { _, err := eval.StratifiedFolds(y, nil, 1, 1); return err }, eval.ErrArgument},
 		"many folds": {func() error { _, err := eval.StratifiedFolds(y, nil, 3, 1); return err }, eval.ErrArgument},

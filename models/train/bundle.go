@@ -120,24 +120,15 @@ func supervisedRecord(c *smf.Choice, s *Settings) any {
 	}
 }
 
-// decisionThresholds and calibrationBins are the points of the curves in evaluation.json.
-var decisionThresholds = []float64{.05, .1, .15, .2, .25, .3, .35, .4, .45, .5, .6, .7, .8, .9}
-
-const calibrationBins = 10
+const calibrationBins = 10 // in evaluation.json
 
 func (f *Fitted) evaluation(rows []Row, metrics measured) (json.RawMessage, error) {
-	y := labels(rows)
-	curve, err := eval.DecisionCurve(y, f.OutOfFold, decisionThresholds)
-	if err != nil {
-		return nil, fmt.Errorf("drawing the decision curve: %w", err)
-	}
-	bins, err := eval.CalibrationBins(y, f.OutOfFold, calibrationBins)
+	bins, err := eval.CalibrationBins(labels(rows), f.OutOfFold, calibrationBins)
 	if err != nil {
 		return nil, fmt.Errorf("drawing the calibration: %w", err)
 	}
 	return encoded("the evaluation", struct {
-		OutOfFold     measured          `json:"out_of_fold"`
-		DecisionCurve []eval.NetBenefit `json:"decision_curve"`
-		Calibration   []eval.Bin        `json:"calibration"`
-	}{metrics, curve, bins})
+		OutOfFold   measured   `json:"out_of_fold"`
+		Calibration []eval.Bin `json:"calibration"`
+	}{metrics, bins})
 }

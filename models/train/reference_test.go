@@ -158,7 +158,7 @@ func TestRecalibrateReference(t *testing.T) {
 		t.Error(d)
 	}
 	if c.Evaluation, err = recalibrateReference(b.Evaluation, eval.Recalibration{Slope: -1}); err != nil ||
-		referenceOf(t, &c) != nil || !strings.Contains(string(c.Evaluation), "decision_curve") {
+		referenceOf(t, &c) != nil || !strings.Contains(string(c.Evaluation), "calibration") {
 		t.Errorf("turned round: %s, %v", c.Evaluation, err)
 	}
 	if got, err := recalibrateReference([]byte(`{}`), r); err != nil || string(got) != `{}` {
