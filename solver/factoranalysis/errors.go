@@ -63,8 +63,10 @@ func (u *Unrotated) StandardErrors(information *mat.SymDense) (loadings, phi *ma
 	if !factor.Factorize(all) {
 		return nil, nil
 	}
-	derivatives := mat.NewDense(free, p*k+k*k, nil)
-	for e := range p * (k + 1) {
+	_, correlations := u.near(u.Loadings)
+	k = len(u.order) // one more than were extracted for RotateBifactor
+	derivatives := mat.NewDense(free, len(u.moved(0, 0)), nil)
+	for e := range p + len(u.Loadings.RawMatrix().Data) {
 		row := derivatives.RawRowView(e)
 		floats.SubTo(row, u.moved(e, difference), u.moved(e, -difference))
 		floats.Scale(1/(2*difference), row)
@@ -73,19 +75,20 @@ func (u *Unrotated) StandardErrors(information *mat.SymDense) (loadings, phi *ma
 	if factor.SolveTo(&solved, derivatives) != nil {
 		return nil, nil
 	}
-	errs := make([]float64, p*k+k*k)
+	_, count := derivatives.Dims()
+	errs := make([]float64, count)
 	for c := range errs {
 		errs[c] = math.Sqrt(max(0, mat.Dot(derivatives.ColView(c), solved.ColView(c))))
 	}
 	loadings = linalg.SelectColumns(mat.NewDense(p, k, errs[:p*k]), u.order)
-	if _, correlations := u.near(u.Loadings); correlations != nil {
+	if correlations != nil {
 		phi = submatrix(mat.NewDense(k, k, errs[p*k:]), u.order)
 	}
 	return loadings, phi
 }
 
-// moved returns the rotated loadings of standardized items and the correlations of the factors, 0 without, where one
-// parameter differs.
+// moved returns the rotated loadings of standardized items and the correlations of the factors, if they have any, where
+// one parameter differs.
 func (u *Unrotated) moved(parameter int, by float64) []float64 {
 	p, k := u.Loadings.Dims()
 	a, residuals := mat.DenseCopyOf(u.Loadings), slices.Clone(u.Residuals)
@@ -99,12 +102,10 @@ func (u *Unrotated) moved(parameter int, by float64) []float64 {
 		floats.Scale(1/math.Sqrt(v+floats.Dot(row, row)), row)
 	}
 	rotated, phi := u.near(a)
-	all := make([]float64, p*k+k*k)
-	copy(all, rotated.RawMatrix().Data)
-	if phi != nil {
-		copy(all[p*k:], phi.RawMatrix().Data)
+	if phi == nil {
+		return rotated.RawMatrix().Data
 	}
-	return all
+	return slices.Concat(rotated.RawMatrix().Data, phi.RawMatrix().Data)
 }
 
 // turnedFirst returns the rotation of loadings near these, which are turned to their varimax rotation first: rotations
@@ -118,21 +119,21 @@ func turnedFirst(rotate rotation, loadings *mat.Dense) rotation {
 	}
 }
 
-// nearOblimin returns Oblimin of loadings near these by one step of Newton's method from their axes. The error is of
+// near returns the rotation of loadings near these by one step of Newton's method from their axes. The error is of
 // second order, and the same on both sides.
-func nearOblimin(loadings *mat.Dense) rotation {
-	best := bestOblique(loadings)
+func (by *obliquely) near(loadings *mat.Dense) rotation {
+	best := by.best(loadings)
 	_, k := loadings.Dims()
 	axes := best.axes.RawMatrix().Data // rows of k
 	// The derivatives of the direction by the axes, which are 0 along the axes themselves.
 	hessian := mat.NewDense(k*k, k*k, nil)
 	for e := range axes {
-		for _, by := range []float64{difference, -difference} {
+		for _, change := range []float64{difference, -difference} {
 			moved := mat.DenseCopyOf(best.axes)
-			moved.RawMatrix().Data[e] += by
-			direction, _ := newOblique(loadings, unitColumns(moved)).direction()
+			moved.RawMatrix().Data[e] += change
+			direction, _ := by.at(loadings, unitColumns(moved)).direction()
 			for i, v := range direction.RawMatrix().Data {
-				hessian.Set(i, e, hessian.At(i, e)+v/(2*by))
+				hessian.Set(i, e, hessian.At(i, e)+v/(2*change))
 			}
 		}
 		for s := range k {
@@ -143,12 +144,12 @@ func nearOblimin(loadings *mat.Dense) rotation {
 	var factor mat.LU
 	factor.Factorize(hessian)
 	return func(loadings *mat.Dense) (pattern, phi *mat.Dense) {
-		direction, _ := newOblique(loadings, best.axes).direction()
+		direction, _ := by.at(loadings, best.axes).direction()
 		step, next := mat.NewVecDense(k*k, nil), mat.DenseCopyOf(best.axes)
 		if factor.SolveVecTo(step, false, mat.NewVecDense(k*k, direction.RawMatrix().Data)) == nil {
 			floats.Sub(next.RawMatrix().Data, step.RawVector().Data)
 		}
-		o := newOblique(loadings, unitColumns(next))
+		o := by.at(loadings, unitColumns(next))
 		return o.pattern, o.phi()
 	}
 }

@@ -24,6 +24,12 @@ const (
 	RotatePromax Rotation = "promax"
 	// RotateOblimin makes factors oblique, see Oblimin.
 	RotateOblimin Rotation = "oblimin"
+	// RotateGeomin makes factors oblique, and lets items load on several. RotateTarget brings loadings to Target.
+	RotateGeomin Rotation = "geomin"
+	RotateTarget Rotation = "target"
+	// RotateBifactor has a general factor first, and group factors, all uncorrelated: the solution of Schmid and Leiman
+	// for one factor less, rotated by Oblimin, see Omega.
+	RotateBifactor Rotation = "bifactor"
 	// RotateVarimax keeps factors uncorrelated, see Varimax.
 	RotateVarimax Rotation = "varimax"
 	// RotateNone leaves the principal axes.
@@ -33,16 +39,27 @@ const (
 // rotation turns loadings (p×k); it returns Φ (k×k) too, the correlations of the factors, nil for I.
 type rotation func(loadings *mat.Dense) (rotated, phi *mat.Dense)
 
-// rotations have for standard errors a function that returns the rotation of loadings near others, nil for none.
-var rotations = []struct {
+// named is a rotation with a function for standard errors, which returns the rotation of loadings near others, nil for
+// none. The first kept factors keep their places and signs.
+type named struct {
 	name   Rotation
 	rotate rotation
 	near   func(loadings *mat.Dense) rotation
-}{
-	{RotatePromax, Promax, func(loadings *mat.Dense) rotation { return turnedFirst(Promax, loadings) }},
-	{RotateOblimin, Oblimin, nearOblimin},
-	{RotateVarimax, varimaxAlone, func(loadings *mat.Dense) rotation { return turnedFirst(varimaxAlone, loadings) }},
-	{RotateNone, func(loadings *mat.Dense) (rotated, phi *mat.Dense) { return loadings, nil }, nil},
+	kept   int
+}
+
+// rotations returns all rotations; the target is that of RotateTarget.
+func rotations(target *mat.Dense) []named {
+	free, partial := &obliquely{geomin, manyStarts}, towards(target)
+	return []named{
+		{RotatePromax, Promax, func(loadings *mat.Dense) rotation { return turnedFirst(Promax, loadings) }, 0},
+		{RotateOblimin, Oblimin, oblimin.near, 0},
+		{RotateGeomin, free.rotate, free.near, 0},
+		{RotateTarget, partial.rotate, partial.near, math.MaxInt},
+		{RotateBifactor, bifactor, nearBifactor, 1},
+		{RotateVarimax, varimaxAlone, func(a *mat.Dense) rotation { return turnedFirst(varimaxAlone, a) }, 0},
+		{RotateNone, func(loadings *mat.Dense) (rotated, phi *mat.Dense) { return loadings, nil }, nil, 0},
+	}
 }
 
 func varimaxAlone(loadings *mat.Dense) (rotated, phi *mat.Dense) {
@@ -54,12 +71,12 @@ var extractions = []Extraction{Minres, MaximumLikelihood}
 
 // Rotations returns the names of the rotations, the default first.
 func Rotations() []string {
-	return lists.Make(len(rotations), func(i int) string { return string(rotations[i].name) })
+	return lists.Map(rotations(nil), func(r named) string { return string(r.name) })
 }
 
 // Settings controls Fit. Zero values mean what the fields say.
 type Settings struct {
-	// Factors is the number of factors k, 1 ≤ k < p.
+	// Factors is the number of factors k, 1 ≤ k < p; at least 3 for RotateBifactor, with the general factor.
 	Factors int
 	// Correlation is the kind of correlation; "" means Pearson.
 	Correlation Kind
@@ -67,6 +84,9 @@ type Settings struct {
 	Extraction Extraction
 	// Rotation is the choice of axes; "" means RotatePromax.
 	Rotation Rotation
+	// Target, p×k, holds the loadings to which RotateTarget rotates, NaN for those that are free. Each factor has at
+	// least k−1 that are not.
+	Target *mat.Dense
 	// Regressed is the number of coefficients of the regression whose residuals are x. It reduces n in Fit.
 	Regressed int
 	// Quick leaves out the chi-square of FullInformation and what follows from it, which take most of the time.
@@ -116,7 +136,9 @@ const (
 func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 	s.Correlation, s.Extraction, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Extraction, Minres),
 		cmp.Or(s.Rotation, RotatePromax)
-	if !slices.Contains(Rotations(), string(s.Rotation)) {
+	all := rotations(s.Target)
+	at := slices.IndexFunc(all, func(r named) bool { return r.name == s.Rotation })
+	if at < 0 {
 		return nil, fmt.Errorf("%w: rotation %q is not one of %v", solver.ErrSettings, s.Rotation, Rotations())
 	}
 	if !slices.Contains(extractions, s.Extraction) {
@@ -125,6 +147,17 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 	n, p := x.Dims()
 	if s.Factors < 1 || s.Factors >= p {
 		return nil, fmt.Errorf("%w: %d factors for %d items", solver.ErrSettings, s.Factors, p)
+	}
+	if s.Rotation == RotateTarget {
+		if err := s.checkTarget(p); err != nil {
+			return nil, err
+		}
+	}
+	if s.Rotation == RotateBifactor {
+		if s.Factors--; s.Factors < 2 {
+			return nil, fmt.Errorf("%w: %d factors for %s, must be at least 3: a general factor and two others",
+				solver.ErrSettings, s.Factors+1, RotateBifactor)
+		}
 	}
 	correlations, err := Correlate(ctx, x, s.Correlation, s.Threads)
 	if err != nil {
@@ -154,23 +187,44 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 			m.Deviations[j] = math.Sqrt(s.Covariance.At(j, j) * float64(n) / float64(n-1))
 		}
 	}
-	order := m.rotate(extracted.loadings, s.Rotation)
+	m.Loadings, m.Phi = extracted.loadings, linalg.Identity(s.Factors)
+	implied := m.Implied()
+	order := m.rotate(all[at])
 	if !correlations.Smoothed() {
 		m.ScoreCorrelations = correlations.R
 	}
-	m.Fit = goodness(correlations, m.Implied(), s.Factors, n-s.Regressed, log)
-	if s.Extraction == MaximumLikelihood && slices.Min(m.Uniquenesses) > LeastUniqueness {
-		m.Unrotated = correlations.unrotated(x, extracted, model, n-s.Regressed, s.Rotation)
+	m.Fit = goodness(correlations, implied, s.Factors, n-s.Regressed, log)
+	near := all[at].near
+	if near != nil && s.Extraction == MaximumLikelihood && slices.Min(m.Uniquenesses) > LeastUniqueness {
+		m.Unrotated = correlations.unrotated(x, extracted, model, n-s.Regressed)
 	}
 	if m.Unrotated != nil {
-		m.Unrotated.order = order
+		m.Unrotated.near, m.Unrotated.order = near(extracted.loadings), order
 	}
 	return m, nil
 }
 
+func (s *Settings) checkTarget(p int) error {
+	if s.Target == nil {
+		return fmt.Errorf("%w: rotation %s without a target", solver.ErrSettings, RotateTarget)
+	}
+	if rows, columns := s.Target.Dims(); rows != p || columns != s.Factors {
+		return fmt.Errorf("%w: a target of %d items and %d factors, must be %d and %d", solver.ErrSettings, rows,
+			columns, p, s.Factors)
+	}
+	for t := range s.Factors {
+		given := lists.Count(mat.Col(nil, t, s.Target), func(v float64) bool { return v == v })
+		if given < s.Factors-1 {
+			return fmt.Errorf("%w: %d targets for factor %d, must be at least %d, one for each other factor",
+				solver.ErrSettings, given, t+1, s.Factors-1)
+		}
+	}
+	return nil
+}
+
 // unrotated returns what standard errors of an extraction of greatest likelihood need, nil where there are none: for
 // FullInformation of a distribution of standardized answers, for others of n complete answers.
-func (c *Correlations) unrotated(x mat.Matrix, e *extraction, model *Saturated, n int, by Rotation) *Unrotated {
+func (c *Correlations) unrotated(x mat.Matrix, e *extraction, model *Saturated, n int) *Unrotated {
 	_, p := x.Dims()
 	u := &Unrotated{
 		Loadings: mat.DenseCopyOf(e.loadings), Residuals: slices.Clone(e.uniquenesses),
@@ -187,13 +241,7 @@ func (c *Correlations) unrotated(x mat.Matrix, e *extraction, model *Saturated, 
 	case floats.HasNaN(mat.DenseCopyOf(x).RawMatrix().Data):
 		return nil
 	}
-	for _, r := range rotations {
-		if r.name == by && r.near != nil {
-			u.near = r.near(e.loadings)
-			return u
-		}
-	}
-	return nil
+	return u
 }
 
 // Fill replaces the unknown correlations by those that k minres factors of the known ones imply, as Fit does.
@@ -261,22 +309,27 @@ func jump(now, step, before []float64) {
 	}
 }
 
-// rotate sets loadings and Φ, and returns the order of the factors.
-func (m *Model) rotate(loadings *mat.Dense, by Rotation) (order []int) {
+// rotate rotates the loadings, sets Φ, and returns the order of the factors.
+func (m *Model) rotate(by named) (order []int) {
+	loadings, phi := by.rotate(m.Loadings)
 	_, k := loadings.Dims()
-	var phi *mat.Dense
-	for _, r := range rotations {
-		if r.name == by {
-			loadings, phi = r.rotate(loadings)
-		}
-	}
 	if phi == nil {
 		phi = linalg.Identity(k)
 	}
 	accounted := accounted(loadings, phi)
-	order = linalg.Order(k, func(a, b int) int { return cmp.Compare(accounted[b], accounted[a]) })
+	order = linalg.Order(k, func(a, b int) int {
+		if min(a, b) < by.kept {
+			return a - b
+		}
+		return cmp.Compare(accounted[b], accounted[a])
+	})
 	m.Loadings, m.Phi = linalg.SelectColumns(loadings, order), submatrix(phi, order)
-	signs := lists.Make(k, func(t int) float64 { return math.Copysign(1, mat.Sum(m.Loadings.ColView(t))) })
+	signs := lists.Make(k, func(t int) float64 {
+		if t < by.kept {
+			return 1
+		}
+		return math.Copysign(1, mat.Sum(m.Loadings.ColView(t)))
+	})
 	linalg.ScaleColumns(m.Loadings, m.Loadings, signs)
 	m.Phi.Apply(func(s, t int, v float64) float64 { return signs[s] * signs[t] * v }, m.Phi)
 	return order

@@ -328,7 +328,7 @@ func TestFitRefuses(t *testing.T) {
 		"rotation": {
 			x,
 			factoranalysis.Settings{Factors: 1, Rotation: "oblimax"},
-			solver.ErrSettings, `rotation "oblimax" is not one of [promax oblimin varimax none]`,
+			solver.ErrSettings, `rotation "oblimax" is not one of [promax oblimin geomin target bifactor varimax none]`,
 		},
 		"extraction": {
 			x,

@@ -44,11 +44,12 @@ func Omega(ctx context.Context, r *mat.SymDense, k int) (*Reliability, error) {
 	if k < 1 || k >= p {
 		return nil, fmt.Errorf("%w: %d factors for %d items", solver.ErrSettings, k, p)
 	}
-	o := &Reliability{}
-	e, err := o.schmidLeiman(ctx, r, k)
+	e, err := extract(ctx, r, k, Minres)
 	if err != nil {
 		return nil, fmt.Errorf("factoring: %w", err)
 	}
+	all, o := schmidLeiman(Oblimin(e.loadings)), &Reliability{}
+	o.General, o.Group = mat.Col(nil, 0, all), mat.DenseCopyOf(all.Slice(0, p, 1, k+1))
 	signs := make([]float64, p)
 	for j, v := range o.General {
 		if signs[j] = 1; v < 0 {
@@ -69,33 +70,38 @@ func Omega(ctx context.Context, r *mat.SymDense, k int) (*Reliability, error) {
 	return o, nil
 }
 
-// schmidLeiman sets General, with a sum of 0 or more, and Group.
-func (o *Reliability) schmidLeiman(ctx context.Context, r *mat.SymDense, k int) (*extraction, error) {
-	e, err := extract(ctx, r, k, Minres)
-	if err != nil {
-		return nil, err
-	}
-	loadings, phi := Oblimin(e.loadings)
-	g := []float64{1}
+// schmidLeiman returns the loadings, p×(k+1), of a general factor, with a sum of 0 or more, and of k group factors, all
+// uncorrelated, from a pattern, p×k, of factors with correlations Φ.
+func schmidLeiman(pattern, phi *mat.Dense) *mat.Dense {
+	_, k := pattern.Dims()
+	second := &extraction{loadings: mat.NewDense(k, 1, nil)}
 	switch {
+	case k == 1:
+		second.loadings.Set(0, 0, 1)
 	case k == 2:
 		v := phi.At(0, 1)
-		g = []float64{math.Sqrt(math.Abs(v)), math.Copysign(math.Sqrt(math.Abs(v)), v)}
-	case k > 2:
-		second, err := extract(ctx, symmetric(phi, make([]float64, k)), 1, Minres)
-		if err != nil {
-			return nil, err
+		second.loadings.SetCol(0, []float64{math.Sqrt(math.Abs(v)), math.Copysign(math.Sqrt(math.Abs(v)), v)})
+	default: // it ends in an instant, and does so well unless Φ has NaN
+		if e, err := extract(context.Background(), symmetric(phi, make([]float64, k)), 1, Minres); err == nil {
+			second = e
 		}
-		g = second.loadings.RawMatrix().Data
 	}
-	var general mat.VecDense
-	general.MulVec(loadings, mat.NewVecDense(k, g))
-	o.General = general.RawVector().Data
-	if floats.Sum(o.General) < 0 {
-		floats.Scale(-1, o.General)
-	}
-	own := lists.Map(g, func(v float64) float64 { return math.Sqrt(max(0, 1-v*v)) })
-	o.Group = linalg.NewLike(loadings)
-	linalg.ScaleColumns(o.Group, loadings, own)
-	return e, nil
+	var general, all mat.Dense
+	general.Mul(pattern, second.loadings)
+	general.Scale(math.Copysign(1, mat.Sum(&general)), &general)
+	group := linalg.NewLike(pattern)
+	linalg.ScaleColumns(group, pattern, lists.Map(second.loadings.RawMatrix().Data,
+		func(v float64) float64 { return math.Sqrt(max(0, 1-v*v)) }))
+	all.Augment(&general, group)
+	return &all
+}
+
+// bifactor is the rotation of k factors to the k+1 of schmidLeiman by oblimin, and near that of loadings near these.
+func bifactor(loadings *mat.Dense) (rotated, phi *mat.Dense) {
+	return schmidLeiman(Oblimin(loadings)), nil
+}
+
+func nearBifactor(loadings *mat.Dense) rotation {
+	near := oblimin.near(loadings)
+	return func(loadings *mat.Dense) (rotated, phi *mat.Dense) { return schmidLeiman(near(loadings)), nil }
 }

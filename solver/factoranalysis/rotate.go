@@ -2,6 +2,7 @@ package factoranalysis
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -131,29 +132,141 @@ const (
 	betterMinimum = 1e-6
 )
 
-// Oblimin returns the pattern loadings P (p×k) and the factor correlations Φ (k×k) of the oblique rotation of the
-// loadings A (p×k) that minimizes
+// simplicity returns the value of a criterion of the pattern, p×k, and writes its derivatives there into slope, p×k.
+type simplicity func(pattern, slope *mat.Dense) float64
+
+// obliquely rotates to the pattern loadings P (p×k) and the factor correlations Φ (k×k) that minimize the criterion,
 //
-//	Σ_{s<t} Σⱼ p_js²·p_jt²/2,  P = A·T⁻ᵀ,  Φ = TᵀT with a diagonal of ones,
+//	P = A·T⁻ᵀ,  Φ = TᵀT with a diagonal of ones,
 //
-// direct quartimin, which is oblimin with γ = 0: R. I. Jennrich and P. F. Sampson, "Rotation for simple loadings",
-// 1966. Rows are not normalized. The minimum is found by the projected gradient from T = I, like in other programs, and
-// from the varimax rotation: R. I. Jennrich, "A simple general method for oblique rotation", 2002. The lower of both
-// minima is returned: each is local, and factors of equal size have no unique principal axes to start from.
-func Oblimin(loadings *mat.Dense) (pattern, phi *mat.Dense) {
-	best := bestOblique(loadings)
+// for loadings A (p×k), whose rows are not normalized. Each minimum is local. They are found by the projected gradient:
+// R. I. Jennrich, "A simple general method for oblique rotation", 2002. The lowest of those from the starts T counts.
+type obliquely struct {
+	simplicity
+	starts func(loadings *mat.Dense) []*mat.Dense
+}
+
+func (by *obliquely) rotate(loadings *mat.Dense) (pattern, phi *mat.Dense) {
+	best := by.best(loadings)
 	return best.pattern, best.phi()
 }
 
-// bestOblique returns the lower of the two minima of Oblimin.
-func bestOblique(loadings *mat.Dense) *oblique {
-	_, k := loadings.Dims()
-	best := obliqueFrom(loadings, linalg.Identity(k))
-	_, rotation := Varimax(loadings)
-	if other := obliqueFrom(loadings, rotation); other.objective < best.objective*(1-betterMinimum) {
-		best = other
+func (by *obliquely) best(loadings *mat.Dense) (best *oblique) {
+	for _, axes := range by.starts(loadings) {
+		if other := by.from(loadings, axes); best == nil || other.objective < best.objective*(1-betterMinimum) {
+			best = other
+		}
 	}
 	return best
+}
+
+// plainStarts begin at the loadings as they are, like other programs, and at their varimax rotation: factors of equal
+// size have no unique principal axes to start from.
+func plainStarts(loadings *mat.Dense) []*mat.Dense {
+	_, k := loadings.Dims()
+	_, rotation := Varimax(loadings)
+	return []*mat.Dense{linalg.Identity(k), rotation}
+}
+
+// Oblimin minimizes direct quartimin, which is oblimin with γ = 0: R. I. Jennrich and P. F. Sampson, "Rotation for
+// simple loadings", 1966,
+//
+//	Σ_{s<t} Σⱼ p_js²·p_jt²/2.
+//
+// It returns P, p×k, and Φ, k×k, for loadings A, p×k, that are not normalized: P = A·T⁻ᵀ, Φ = TᵀT.
+func Oblimin(loadings *mat.Dense) (pattern, phi *mat.Dense) { return oblimin.rotate(loadings) }
+
+var oblimin = &obliquely{quartimin, plainStarts}
+
+func quartimin(pattern, slope *mat.Dense) (value float64) {
+	p, _ := pattern.Dims()
+	for i := range p {
+		var squares, fourth float64
+		for _, v := range pattern.RawRowView(i) {
+			squares += v * v
+			fourth += v * v * v * v
+		}
+		value += (squares*squares - fourth) / 4
+		for t, v := range pattern.RawRowView(i) {
+			slope.Set(i, t, v*(squares-v*v))
+		}
+	}
+	return value
+}
+
+// geomin is Σⱼ Π_t (p_jt² + 0.01)^(1/k): A. Yates, "Multivariate exploratory data analysis", 1987, with the constant of
+// M. W. Browne, "An overview of analytic rotation in exploratory factor analysis", 2001.
+func geomin(pattern, slope *mat.Dense) (value float64) {
+	const shift = .01
+	p, k := pattern.Dims()
+	for i := range p {
+		mean := 1.
+		for _, v := range pattern.RawRowView(i) {
+			mean *= math.Pow(v*v+shift, 1/float64(k))
+		}
+		value += mean
+		for t, v := range pattern.RawRowView(i) {
+			slope.Set(i, t, 2/float64(k)*mean*v/(v*v+shift))
+		}
+	}
+	return value
+}
+
+// manyStarts are plainStarts and ten random ones, since geomin has many minima.
+func manyStarts(loadings *mat.Dense) []*mat.Dense {
+	_, k := loadings.Dims()
+	starts, random := plainStarts(loadings), rand.New(rand.NewPCG(1, 0))
+	for range 10 {
+		var qr mat.QR
+		qr.Factorize(mat.NewDense(k, k, lists.Make(k*k, func(int) float64 { return random.NormFloat64() })))
+		axes := new(mat.Dense)
+		qr.QTo(axes)
+		starts = append(starts, axes)
+	}
+	return starts
+}
+
+// towards returns the rotation to a target, p×k with NaN for a loading that is free: the squares of the differences
+// from the others are minimized. It starts where column t of T⁻ᵀ alone is best, up to its length: M. W. Browne,
+// "Oblique rotation to a partially specified target", 1972.
+func towards(target *mat.Dense) *obliquely {
+	return &obliquely{func(pattern, slope *mat.Dense) (value float64) {
+		slope.Apply(func(i, t int, v float64) float64 {
+			d := v - target.At(i, t)
+			if d != d {
+				return 0
+			}
+			value += d * d
+			return 2 * d
+		}, pattern)
+		return value
+	}, func(loadings *mat.Dense) []*mat.Dense {
+		p, k := loadings.Dims()
+		columns, axes := mat.NewDense(k, k, nil), new(mat.Dense)
+		for t := range k {
+			const ridge = 1e-8 // for fewer targets than factors
+			gram := symmetric(mat.NewDense(k, k, nil), lists.Make(k, func(int) float64 { return ridge }))
+			moments, best := mat.NewVecDense(k, nil), new(mat.VecDense)
+			for i := range p {
+				if v := target.At(i, t); v == v {
+					gram.SymRankOne(gram, 1, loadings.RowView(i))
+					moments.AddScaledVec(moments, v, loadings.RowView(i))
+				}
+			}
+			if _, vectors, ok := linalg.Eigen(gram); mat.Norm(moments, 2) == 0 && ok {
+				var along mat.VecDense
+				along.MulVec(loadings, vectors.ColView(0))
+				best.ScaleVec(math.Copysign(1, mat.Sum(&along)), vectors.ColView(0))
+			} else {
+				_ = best.SolveVec(gram, moments) // nearly singular at worst
+			}
+			columns.SetCol(t, best.RawVector().Data)
+		}
+		if axes.Inverse(columns.T()) != nil {
+			return plainStarts(loadings)
+		}
+		return []*mat.Dense{unitColumns(axes)}
+	}}
 }
 
 // unitColumns scales the columns to length 1.
@@ -166,9 +279,9 @@ func unitColumns(axes *mat.Dense) *mat.Dense {
 	return axes
 }
 
-// obliqueFrom returns the minimum to which the projected gradient leads from these orthonormal axes.
-func obliqueFrom(loadings, axes *mat.Dense) *oblique {
-	at := newOblique(loadings, axes)
+// from returns the minimum to which the projected gradient leads from these axes.
+func (by *obliquely) from(loadings, axes *mat.Dense) *oblique {
+	at := by.at(loadings, axes)
 	length := 1.0
 	for range maxProjected {
 		direction, steepness := at.direction()
@@ -181,7 +294,7 @@ func obliqueFrom(loadings, axes *mat.Dense) *oblique {
 			var turned mat.Dense
 			turned.Scale(-length, direction)
 			turned.Add(at.axes, &turned)
-			if there := newOblique(loadings, unitColumns(&turned)); there != nil &&
+			if there := by.at(loadings, unitColumns(&turned)); there != nil &&
 				there.objective < at.objective-length*steepness*steepness/2 {
 				next = there
 				break
@@ -196,28 +309,20 @@ func obliqueFrom(loadings, axes *mat.Dense) *oblique {
 	return at
 }
 
-// oblique is the criterion of oblimin at axes T.
+// oblique is a criterion at axes T.
 type oblique struct {
-	axes, inverse, pattern *mat.Dense
-	objective              float64
+	axes, inverse, pattern, slope *mat.Dense
+	objective                     float64
 }
 
-// newOblique returns nil if T has no inverse.
-func newOblique(loadings, axes *mat.Dense) *oblique {
-	o := &oblique{axes: axes, inverse: new(mat.Dense), pattern: new(mat.Dense)}
+// at returns nil if T has no inverse.
+func (by *obliquely) at(loadings, axes *mat.Dense) *oblique {
+	o := &oblique{axes: axes, inverse: new(mat.Dense), pattern: new(mat.Dense), slope: linalg.NewLike(loadings)}
 	if o.inverse.Inverse(axes) != nil {
 		return nil
 	}
 	o.pattern.Mul(loadings, o.inverse.T())
-	p, k := o.pattern.Dims()
-	for i := range p {
-		var squares, fourth float64
-		for _, v := range o.pattern.RawRowView(i)[:k] {
-			squares += v * v
-			fourth += v * v * v * v
-		}
-		o.objective += (squares*squares - fourth) / 4
-	}
+	o.objective = by.simplicity(o.pattern, o.slope)
 	return o
 }
 
@@ -233,21 +338,11 @@ func (o *oblique) phi() *mat.Dense {
 
 // direction returns the gradient with respect to T, projected on the tangents of the unit columns, and its norm.
 //
-//	∂f/∂p_jt = p_jt·Σ_{s≠t} p_js²,  ∂f/∂T = −(Pᵀ·∂f/∂P·T⁻¹)ᵀ
+//	∂f/∂T = −(Pᵀ·∂f/∂P·T⁻¹)ᵀ
 func (o *oblique) direction() (direction *mat.Dense, steepness float64) {
-	p, k := o.pattern.Dims()
-	slope := mat.NewDense(p, k, nil)
-	for i := range p {
-		var squares float64
-		for _, v := range o.pattern.RawRowView(i) {
-			squares += v * v
-		}
-		for t, v := range o.pattern.RawRowView(i) {
-			slope.Set(i, t, v*(squares-v*v))
-		}
-	}
+	_, k := o.pattern.Dims()
 	var product, gradient mat.Dense
-	product.Mul(o.pattern.T(), slope)
+	product.Mul(o.pattern.T(), o.slope)
 	gradient.Mul(&product, o.inverse)
 	direction = mat.NewDense(k, k, nil)
 	for t := range k {
