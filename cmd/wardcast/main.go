@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/internal/lab/synth"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
@@ -129,6 +130,8 @@ func defaults() map[string]any {
 		"icqfMaxIter": icqf.DefaultMaxIter, "cvRelTol": rank.ICQFRelTol,
 		"betas":                strings.Trim(fmt.Sprint(fit.DefaultBetas()), "[]"),
 		"questionnaireMethods": model.Methods(), "rotations": factoranalysis.Rotations(),
+		"scoreKinds": lists.Map(factoranalysis.ScoreKinds(),
+			func(k factoranalysis.ScoreKind) string { return string(k) }),
 		"evaluateMethods": evaluate.Methods(), "repeats": evaluate.DefaultRepeats,
 		"leastNormed": norms.DefaultLeast, "omegaFactors": items.DefaultFactors,
 		"bootstrap": invariance.DefaultBootstrap, "leastBootstrap": invariance.LeastBootstrap,

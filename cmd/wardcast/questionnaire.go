@@ -391,6 +391,7 @@ type questionnaireFitCmd struct {
 	method
 	learning
 	result
+	Scores string                `help:"Scores of fa: ${scoreKinds}. Regression has the least error, bartlett is unbiased, and tenberge keeps the correlations of the factors." enum:"${scoreKinds}" default:"regression" usedby:"fa"`
 	visits *questionnaire.Visits // nil unless the command is longitudinal
 }
 
@@ -403,7 +404,7 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps, command *kon
 	if err != nil {
 		return err
 	}
-	o.Columns.Visits, o.Command = c.visits, commandLine(d.Args)
+	o.Columns.Visits, o.Command, o.ScoreKind = c.visits, commandLine(d.Args), c.Scores
 	c.choose(d, &o, c.Confounds)
 	return c.learn(ctx, d, &o, func() (*model.Fitted, error) { return fit.Fit(ctx, o) }, 0, c.Input, c.Codebook)
 }

@@ -30,6 +30,9 @@ func TestQuestionnaireRefusesUnusedFlags(t *testing.T) {
 		wrong(slices.Concat([]string{"evaluate"}, input, flag, []string{"--methods", "icqf,items"}),
 			flag[0]+" applies only to fa, not to icqf and items")
 	}
+	for _, flag := range [][]string{{"--scores", "bartlett"}, {"--target", path}} {
+		wrong(fit(append(flag, "--factors", "2", "--beta", "0.1")...), flag[0]+" applies only to fa, not to icqf")
+	}
 	for i, flag := range [][]string{{
 		"--beta", "0.1",
 	}, {"--beta", "auto"}, {"--ridge", "0"}, {"--bound-loadings"}, {"--penalize-intercept"}, {"--inner", "cd"}} {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -418,7 +417,7 @@ func (o *Options) validated(s *Study, data icqf.Data) rank.Method {
 		return rank.ICQF(data, o.Solver(s, 0, 0))
 	}
 	with := *o
-	with.Threads, with.Recorder, with.quick = 1, nil, true
+	with.Threads, with.Recorder, with.quick, with.ScoreKind = 1, nil, true, ""
 	rows, _ := data.Answers.Dims()
 	all := linalg.Indices(rows)
 	return func(training *mat.Dense, _ int) (rank.Fitter, error) {
@@ -454,11 +453,6 @@ func (l *Learnt) reconstruct(rows []int) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	scores.Apply(func(_, _ int, v float64) float64 {
-		if math.IsNaN(v) {
-			return 0
-		}
-		return v
-	}, scores)
-	return l.Factors().Reconstruct(scores, l.Known(rows))
+	_, k := scores.Dims()
+	return l.Factors().Reconstruct(linalg.Filled(scores, make([]float64, k)), l.Known(rows))
 }

@@ -97,7 +97,7 @@ func TestScoresOfPeopleWhoWereNotAsked(t *testing.T) {
 					questionnairetest.Participants-asked, f.Summary.FactorFits)
 			}
 			got := f.Summary.FactorFits[some]
-			near := 0.1 * f.LargestError() // errors of factors with variance 1 are on a scale twice as wide
+			near := 0.1 * fit.LargestError(&f.Model) // errors of factors with variance 1 are on a scale twice as wide
 			if ok := math.Abs(got.Reliability-want[some].Reliability) < 0.1 && math.Abs(got.StandardError-
 				want[some].StandardError) < near; got.Participants > asked || got.Participants < asked*9/10 || !ok {
 				t.Errorf("factor %d: %+v of the %d who were asked; everybody asked: %+v", some+1, got,

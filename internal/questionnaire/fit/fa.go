@@ -51,7 +51,7 @@ type FA struct {
 func (f *FA) scorer() *factoranalysis.Scorer {
 	return &factoranalysis.Scorer{
 		Loadings: f.Loadings, Phi: f.Phi, Uniquenesses: f.Uniquenesses, Means: f.Means, Deviations: f.Deviations,
-		ScoreCorrelations: f.ScoreCorrelations, Threads: f.threads,
+		ScoreCorrelations: f.ScoreCorrelations, Scores: factoranalysis.ScoreKind(f.Scores), Threads: f.threads,
 	}
 }
 
@@ -182,6 +182,7 @@ func (f *FA) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 			solver.ErrShape, k, factors, confounds != nil)
 	}
 	r := mat.NewDense(n, items, nil)
+	scores = linalg.Filled(scores, make([]float64, k))
 	if f.Graded != nil {
 		r.Apply(func(i, j int, _ float64) float64 {
 			return f.Graded.Expected(j, scores.At(i, f.Graded.Factors[j]))

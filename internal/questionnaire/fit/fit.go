@@ -18,8 +18,10 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -59,9 +61,13 @@ type Options struct {
 	// Assess, when not nil, completes the summary of a fit. Its options have their defaults filled in.
 	Assess func(ctx context.Context, o *Options, of *Outcome) error
 
-	searchBeta bool // Betas were not given
-	byDefault  bool // Missing was not given
-	quick      bool // loadings are needed, and no measures of their fit
+	// ScoreKind is the factoranalysis.ScoreKind of factor analysis; "" means regression. A cross-validation uses that.
+	ScoreKind string
+
+	target     map[string]*answers.SheetRow // the numbers of Target by item, nil without
+	searchBeta bool                         // Betas were not given
+	byDefault  bool                         // Missing was not given
+	quick      bool                         // loadings are needed, and no measures of their fit
 }
 
 // Outcome is a fit before its scores are written.
@@ -134,9 +140,53 @@ func (o *Options) check() error {
 		return questionnaire.Optionf("%s", wrong)
 	}
 	if o.Method == model.MethodFA {
-		return o.CheckCorrelation()
+		return cmp.Or(o.CheckCorrelation(), o.checkRotation())
 	}
 	return nil
+}
+
+func (o *Options) checkRotation() error {
+	kind, by := factoranalysis.ScoreKind(o.ScoreKind), factoranalysis.Rotation(o.Rotation)
+	switch target, bifactor := by == factoranalysis.RotateTarget, by == factoranalysis.RotateBifactor; {
+	case target != (o.Target != ""):
+		return questionnaire.Optionf("--rotation target requires --target, and --target applies to it only")
+	case (target || bifactor) && len(o.Factors) != 1:
+		return questionnaire.Optionf("--rotation %s requires one number of --factors", by)
+	case bifactor && o.Factors[0] < 3:
+		return questionnaire.Optionf("--rotation bifactor requires 3 --factors or more: one is general")
+	case bifactor && kind != "" && kind != factoranalysis.ScoreRegression:
+		return questionnaire.Optionf("--scores %s cannot be used with --rotation bifactor, whose loadings depend on "+
+			"each other: use regression", kind)
+	}
+	return nil
+}
+
+// readTarget reads the Target, in which each item must have a row.
+func (o *Options) readTarget(items []questionnaire.Item) error {
+	s, err := answers.ReadSheet(o.Target,
+		answers.SheetColumns{ID: "item", Numbers: model.FactorNames(mat.NewDense(1, o.Factors[0], nil))})
+	if err != nil {
+		return err
+	}
+	o.target = s.ByID()
+	for _, item := range items {
+		if o.target[item.Name] == nil {
+			return &table.Error{File: o.Target, Err: questionnaire.Optionf("no row for item %q", item.Name)}
+		}
+	}
+	return nil
+}
+
+// targetOf returns the targets of these items, nil without.
+func (o *Options) targetOf(items []questionnaire.Item) *mat.Dense {
+	if o.target == nil {
+		return nil
+	}
+	target := mat.NewDense(len(items), o.Factors[0], nil)
+	for j, item := range items {
+		target.SetRow(j, o.target[item.Name].Numbers)
+	}
+	return target
 }
 
 // complete fills in what is done about missing answers and the candidates, and refuses more factors than there are
@@ -149,6 +199,11 @@ func (o *Options) complete(s *Study) error {
 		}
 	}
 	o.Correlation = cmp.Or(o.Correlation, model.Pearson)
+	if o.Target != "" {
+		if err := o.readTarget(s.Items); err != nil {
+			return err
+		}
+	}
 	if len(o.Factors) == 0 {
 		most := min(len(s.Items), len(s.IDs))
 		o.Factors, o.MostFactors = DefaultFactors(most), mostFactors(most)
@@ -319,13 +374,14 @@ func (o *Options) model(s *Study, l *Learnt, choice *Choice, of model.Candidate)
 		Trace: []solver.TracePoint{}, Warnings: append([]string{}, s.Warnings...),
 		Settings: model.Settings{
 			Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Command: o.Command, Learning: o.Learning,
+			Scores: o.ScoreKind,
 		},
 		Version: o.Version,
 	}
 	m.Summary.Settings.Threads = linalg.Threads(o.Threads).Limit()
 	if o.Method != model.MethodFA {
 		m.Summary.Settings.Extraction, m.Summary.Settings.Rotation = "", ""
-		m.Summary.Settings.Correlation, m.Summary.Settings.Missing = "", ""
+		m.Summary.Settings.Correlation, m.Summary.Settings.Missing, m.Summary.Settings.Scores = "", "", ""
 	}
 	return m
 }

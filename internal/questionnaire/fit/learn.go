@@ -202,7 +202,7 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	kind, err := o.correlating(func(kind factoranalysis.Kind) (err error) {
 		m, err = factoranalysis.Fit(ctx, x, factoranalysis.Settings{
 			Factors: factors, Extraction: factoranalysis.Extraction(o.Extraction),
-			Rotation:    factoranalysis.Rotation(o.Rotation),
+			Rotation: factoranalysis.Rotation(o.Rotation), Target: o.targetOf(lists.Take(l.study.Items, l.Items)),
 			Correlation: kind, Regressed: regressed, Quick: o.quick, Threads: o.Threads,
 		})
 		return err
@@ -234,7 +234,7 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	}
 	l.fa.FA = model.FA{
 		Loadings: m.Loadings, Phi: m.Phi, Uniquenesses: m.Uniquenesses, Means: m.Means, Deviations: m.Deviations,
-		ScoreCorrelations: m.ScoreCorrelations, ConfoundLoadings: l.fa.ConfoundLoadings,
+		ScoreCorrelations: m.ScoreCorrelations, ConfoundLoadings: l.fa.ConfoundLoadings, Scores: o.ScoreKind,
 	}
 	n, p := x.Dims()
 	l.missing = missingAnswers{method: o.Missing, participants: n}

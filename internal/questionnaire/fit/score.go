@@ -17,6 +17,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/internal/wording"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -131,6 +132,15 @@ type Measured struct {
 	Limit        float64
 }
 
+// LargestError is the standard error of a score without answers, for known loadings: that of the kind of scores, for
+// ICQF half of the range of scores.
+func LargestError(m *model.Model) float64 {
+	if m.FA != nil {
+		return factoranalysis.ScoreKind(m.FA.Scores).LargestError()
+	}
+	return 0.5
+}
+
 // measuredBy returns the Measured of each factor from the standard errors e of the participants, n×k. The answers of a
 // participant hold the information
 //
@@ -140,15 +150,21 @@ type Measured struct {
 // among those who have a tenth of the largest I or more: the others were hardly asked, and may be the majority.
 func measuredBy(m *model.Model, errs *mat.Dense) []Measured {
 	const enough, asked = 1. / 4, 1. / 10
-	nothing := 1 / (m.LargestError() * m.LargestError())
+	largest := LargestError(m)
+	nothing := 1 / (largest * largest)
 	_, k := errs.Dims()
 	all := make([]Measured, k)
 	for t := range all {
 		e := mat.Col(nil, t, errs)
-		information := lists.Map(e, func(v float64) float64 { return 1/(v*v) - nothing })
+		information := lists.Map(e, func(v float64) float64 {
+			if v != v { // no score
+				return 0
+			}
+			return 1/(v*v) - nothing
+		})
 		least := asked * floats.Max(information)
 		usual := slices.DeleteFunc(slices.Sorted(slices.Values(information)), func(v float64) bool { return v < least })
-		limit := m.LargestError()
+		limit := largest
 		if len(usual) > 0 {
 			if v := 1 / math.Sqrt(nothing+enough*max(0, stat.Quantile(0.5, stat.Empirical, usual, nil))); v > 0 {
 				limit = v
@@ -183,11 +199,10 @@ func factorFits(m *model.Model, scores, errs *mat.Dense, measured []Measured) []
 		if len(w) > 1 {
 			f.Deviation = stat.StdDev(w, nil)
 		}
-		variance := f.Deviation * f.Deviation
-		if m.FA != nil {
-			variance = 1
-		}
-		if variance > squares/n {
+		switch variance := f.Deviation * f.Deviation; {
+		case m.FA != nil:
+			f.Reliability = max(0, factoranalysis.ScoreKind(m.FA.Scores).Reliability(squares/n))
+		case variance > squares/n:
 			f.Reliability = 1 - squares/n/variance
 		}
 		f.Limit, f.StandardError = m.WithLoadings(t, measured[t].Limit), m.WithLoadings(t, math.Sqrt(squares/n))

@@ -94,15 +94,6 @@ func (m *Model) WithLoadings(factor int, e float64) float64 {
 	return e
 }
 
-// LargestError is the standard error of a score without answers, for known loadings: half of ScoreRange, or for factor
-// analysis 1, the standard deviation of a factor.
-func (m *Model) LargestError() float64 {
-	if m.FA != nil {
-		return 1
-	}
-	return 0.5
-}
-
 // Loadings returns those of the factors, p×k.
 func (m *Model) Loadings() *mat.Dense {
 	if m.FA != nil {
@@ -123,7 +114,7 @@ func (m *Model) ConfoundLoadings() *mat.Dense {
 const (
 	// MethodICQF is interpretability constrained questionnaire factorization.
 	MethodICQF = "icqf"
-	// MethodFA is exploratory factor analysis with a rotation and regression scores.
+	// MethodFA is exploratory factor analysis with a rotation.
 	MethodFA = "fa"
 	// MethodL1 is the non-negative factorization with ℓ1 penalties.
 	MethodL1 = "l1-nmf"
@@ -293,6 +284,9 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 	if Standardized(m.Summary.Method) {
 		if m.FA, err = parseFA(all, loadings, confounds); err == nil && m.Summary.Method == MethodGRM {
 			m.FA.Graded, err = parseGraded(all, m.FA)
+		}
+		if err == nil {
+			m.FA.Scores = m.Summary.Settings.Scores
 		}
 		return m, err
 	}
@@ -470,6 +464,7 @@ type FA struct {
 	ScoreCorrelations *mat.SymDense // p×p, nil for those of the solution
 	// ConfoundLoadings is B, p×c, or nil: the factors are those of the answers less C·Bᵀ, on the scale of the answers.
 	ConfoundLoadings *mat.Dense
+	Scores           string // a factoranalysis.ScoreKind
 	// Graded scores participants by MethodGRM, and is nil for MethodFA. The other fields then describe the normal
 	// responses behind the answers, but for Means and Deviations, which are those of the answers.
 	Graded *eap.Model

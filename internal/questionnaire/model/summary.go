@@ -91,8 +91,9 @@ func (s *Summary) MethodInFull() string {
 		if correlation == Pearson {
 			correlation = "Pearson"
 		}
-		return fmt.Sprintf("factor analysis (%s, %s rotation, %s correlations%s)", s.Settings.Extraction,
-			s.Settings.Rotation, correlation, s.missingInFull())
+		kind := map[string]string{"bartlett": ", Bartlett scores", "tenberge": ", ten Berge scores"}[s.Settings.Scores]
+		return fmt.Sprintf("factor analysis (%s, %s rotation, %s correlations%s%s)", s.Settings.Extraction,
+			s.Settings.Rotation, correlation, s.missingInFull(), kind)
 	case MethodGRM:
 		return "grm (graded response model by marginal maximum likelihood)"
 	case MethodL1:
@@ -261,6 +262,7 @@ type Settings struct {
 	InputSHA256 string              `json:"input_sha256,omitempty"` // "" for a second stage
 	Range       questionnaire.Range `json:"range"`                  // that the reconstruction keeps
 	Command     string              `json:"command,omitempty"`
+	Scores      string              `json:"scores,omitempty"` // the kind of those of factor analysis
 	Learning
 }
 
@@ -272,6 +274,7 @@ type Learning struct {
 	// Extraction, Rotation and Correlation are those of factor analysis.
 	Extraction        string     `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres" usedby:"fa"`
 	Rotation          string     `json:"rotation,omitempty" help:"Rotation of fa: ${rotations}." enum:"${rotations}" default:"promax" usedby:"fa"`
+	Target            string     `json:"target,omitempty" help:"Table of the loadings that --rotation target aims at: item, factor1, factor2 and so on, an empty cell for a loading that is free." placeholder:"FILE" usedby:"fa"`
 	Correlation       string     `json:"correlation,omitempty" help:"Correlation for fa: pearson, or polychoric for few ordered answers (default: pearson)." enum:",pearson,polychoric" default:"" usedby:"fa"`
 	Missing           string     `json:"missing,omitempty" help:"What fa does about missing answers: fiml (full-information maximum likelihood), pairwise (each correlation of those who answered both items) or listwise (only those who answered all items). The default is pairwise if --correlation is given, otherwise fiml." enum:",fiml,pairwise,listwise" default:"" usedby:"fa"`
 	Ridge             float64    `json:"ridge" help:"Weight of half the squares of scores and loadings of icqf, in addition to beta." default:"0" placeholder:"WEIGHT" usedby:"icqf"`
