@@ -75,10 +75,10 @@ func Omega(ctx context.Context, r *mat.SymDense, k int) (*Reliability, error) {
 func schmidLeiman(pattern, phi *mat.Dense) *mat.Dense {
 	_, k := pattern.Dims()
 	second := &extraction{loadings: mat.NewDense(k, 1, nil)}
-	switch {
-	case k == 1:
+	switch k {
+	case 1:
 		second.loadings.Set(0, 0, 1)
-	case k == 2:
+	case 2:
 		v := phi.At(0, 1)
 		second.loadings.SetCol(0, []float64{math.Sqrt(math.Abs(v)), math.Copysign(math.Sqrt(math.Abs(v)), v)})
 	default: // it ends in an instant, and does so well unless Φ has NaN
