@@ -87,9 +87,7 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	r.Table = Table{File: src.File, Items: l.items, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8,
 		len(l.labels))}
 	r.FoundID, r.Numbered = l.foundID, l.id == none
-	for _, at := range l.groupAt {
-		r.Groups = append(r.Groups, Grouping{Column: strings.Clone(src.Header[at])})
-	}
+	r.Groups = lists.Map(l.groupAt, func(at int) Grouping { return Grouping{Column: strings.Clone(src.Header[at])} })
 	var out []leftOut
 	lineOf := map[string]int{}
 	rows := 0
@@ -239,9 +237,11 @@ func maybeMissing(err error) error {
 // value returns the answer in a cell. A label of the item's choices that is no code counts as its code, and so do codes
 // of LimeSurvey, which are A1 or AO01 and so on.
 func (r *reader) value(j int, cell string) (float64, error) {
-	item, s := &r.items[j], &r.seen[j]
-	code := r.Spelled(plain(cell))
+	item, s, code := &r.items[j], &r.seen[j], cell
 	v, err := r.Value(code)
+	if err != nil || item.Choices != nil {
+		code = r.Spelled(plain(cell))
+	}
 	isCode := func(c questionnaire.Choice) bool { w, e := r.Value(c.Code); return cmp.Or(err, e) == nil && w == v }
 	coded := slices.ContainsFunc(item.Choices, isCode)
 	c, labelled := item.Labelled(code)
