@@ -17,7 +17,7 @@ type questionnaireItemsCmd struct {
 	cli.Output
 	Labels  []string `help:"Columns of outcomes, as in adhd,sex=F: 1 is positive, or the given value. Adds sensitivity and specificity for each scale: of calling people positive from a sum on." placeholder:"LIST"`
 	Factors int      `help:"Number of group factors of omega." default:"${omegaFactors}"`
-	Seed    uint64   `help:"Seed of the random split halves of scales with more than 16 items." default:"1"`
+	Seed    uint64   `help:"Seed of the intervals of omega, and of the random split halves of scales with more than 16 items." default:"1"`
 	Threads int      `help:"Number of threads, at most 1024 (0: one for each processor)." default:"0"`
 }
 
@@ -92,21 +92,23 @@ const allItems = "all items"
 
 // scaleGrids returns tables with a line for all items and one for each subscale.
 func scaleGrids(a *items.Analysis) []*cli.Grid {
-	coefficients := cli.NewGrid("SCALE", "ITEMS", "N", "ALPHA", "95 %", "STANDARDIZED", "OMEGA TOTAL", "OMEGA H",
-		"FACTORS")
+	coefficients := cli.NewGrid("SCALE", "ITEMS", "N", "ALPHA", "95 %", "STANDARDIZED", "OMEGA TOTAL", "95 %",
+		"OMEGA H", "95 %", "FACTORS")
 	adequacy := cli.NewGrid("SCALE", "SPLIT HALF", "LOWEST", "HIGHEST", "SPLITS", "LAMBDA 6", "KMO", "BARTLETT", "DF",
 		"P")
 	add := func(name string, count, n int, r *items.Reliability) {
-		interval := "-"
-		if i := r.AlphaInterval; i != nil {
-			interval = bounds(i.Low, i.High)
+		interval := func(i *questionnaire.Interval) string {
+			if i == nil {
+				return "-"
+			}
+			return bounds(i.Low, i.High)
 		}
 		hierarchical := cli.Digits(r.OmegaHierarchical, 3)
 		if r.OmegaWeakFactors > 0 {
 			hierarchical += " ?"
 		}
-		coefficients.Add(name, count, n, r.Alpha, interval, r.AlphaStandardized, r.OmegaTotal, hierarchical,
-			r.OmegaFactors)
+		coefficients.Add(name, count, n, r.Alpha, interval(r.AlphaInterval), r.AlphaStandardized, r.OmegaTotal,
+			interval(r.OmegaTotalInterval), hierarchical, interval(r.OmegaHierarchicalInterval), r.OmegaFactors)
 		halves, bartlett := []any{"-", "-", "-", "-"}, []any{"-", "-", "-"}
 		if s := r.SplitHalf; s != nil {
 			splits := "all " + strconv.Itoa(s.Splits)

@@ -49,7 +49,8 @@ func TestQuestionnaireItems(t *testing.T) {
 	got := clitest.Object(t, succeed(t, "", call("--codebook", codebook, "--output=json")...))
 	for _, name := range []string{
 		"n", "items", "constant", "alpha", "alpha_interval", "alpha_standardized", "mean_correlation", "lambda6",
-		"split_half", "omega_total", "omega_hierarchical",
+		"split_half", "omega_total", "omega_total_interval", "omega_hierarchical",
+		"omega_hierarchical_interval",
 		"omega_factors", "omega_reversed", "omega_weak_factors", "kmo", "kmo_items", "bartlett", "subscales",
 		"groups", "warnings",
 	} {

@@ -44,7 +44,7 @@ type Options struct {
 	Columns answers.Columns
 	// Factors is the number of group factors of omega; 0 means DefaultFactors.
 	Factors int
-	// Seed of random split halves, if there are too many to try all.
+	// Seed of the intervals of omega, and of random split halves if there are too many to try all.
 	Seed uint64
 	// Threads is the number of threads; 0 means one for each processor.
 	Threads int

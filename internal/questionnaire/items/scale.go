@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -13,10 +14,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/linalg"
+	"github.com/wardcast/wardcast/solver/rank"
 )
 
 // confidence is the level of the intervals.
@@ -40,9 +43,11 @@ type Reliability struct {
 	SplitHalf *SplitHalf `json:"split_half"`
 	// OmegaTotal and OmegaHierarchical are those of factoranalysis.Omega with OmegaFactors group factors, 0 if omega is
 	// undefined. With one factor the general factor is not identified, and OmegaHierarchical is nil.
-	OmegaTotal        *float64 `json:"omega_total"`
-	OmegaHierarchical *float64 `json:"omega_hierarchical"`
-	OmegaFactors      int      `json:"omega_factors"`
+	OmegaTotal                *float64                `json:"omega_total"`
+	OmegaTotalInterval        *questionnaire.Interval `json:"omega_total_interval"`
+	OmegaHierarchical         *float64                `json:"omega_hierarchical"`
+	OmegaHierarchicalInterval *questionnaire.Interval `json:"omega_hierarchical_interval"`
+	OmegaFactors              int                     `json:"omega_factors"`
 	// OmegaReversed are the items that omega counts as reversed, as they load negatively on the general factor.
 	OmegaReversed []string `json:"omega_reversed"`
 	// OmegaWeakFactors counts group factors on which fewer than 3 items load .3: OmegaHierarchical is unreliable then.
@@ -83,6 +88,7 @@ const mostNames = 10
 
 // scale is p items that all vary, and the n participants who answered any of them.
 type scale struct {
+	x     *mat.Dense
 	n     int
 	names []string
 	c     *mat.SymDense
@@ -96,7 +102,7 @@ type scale struct {
 // newScale returns the scale of these answers. The error is one of factoranalysis.Correlate.
 func newScale(ctx context.Context, x *mat.Dense, threads linalg.Threads) (*scale, error) {
 	n, p := x.Dims()
-	s := &scale{n: n, threads: threads}
+	s := &scale{x: x, n: n, threads: threads}
 	var err error
 	if s.r, err = factoranalysis.Correlate(ctx, x, factoranalysis.Pearson, int(threads)); err != nil {
 		return nil, err
@@ -161,12 +167,12 @@ func (s *scale) reliability(ctx context.Context, o *Options) (Reliability, error
 	} else {
 		s.inverse(&r, standardized)
 	}
-	return r, s.omega(ctx, &r, o.Factors)
+	return r, s.omega(ctx, &r, o)
 }
 
 // omega fills in omega, with fewer factors than requested if the items allow no more.
-func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
-	p := len(s.names)
+func (s *scale) omega(ctx context.Context, r *Reliability, of *Options) error {
+	p, factors := len(s.names), of.Factors
 	most := min(factors, p)
 	for most > 0 && (p-most)*(p-most) < p+most { // more loadings and uniquenesses than correlations
 		most--
@@ -197,7 +203,48 @@ func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
 			r.Warnings = append(r.Warnings, fmt.Sprintf(weakFactor, leastItems, leastLoading, r.OmegaWeakFactors, most))
 		}
 	}
-	return nil
+	return s.omegaIntervals(ctx, r, of.Seed)
+}
+
+// Omega has intervals by that many bootstrap samples, for scales of at most mostResampled items, for speed.
+const resamples, mostResampled, omegaStream = 400, 100, 0x6f6d_6567_61
+
+// omegaIntervals fills in the intervals of omega: percentiles of samples of the participants with replacement, but for
+// those where an item does not vary or R has no inverse. That of omega hierarchical is nil with weak group factors.
+func (s *scale) omegaIntervals(ctx context.Context, r *Reliability, seed uint64) error {
+	if len(s.names) > mostResampled {
+		return nil
+	}
+	total, hierarchical := make([]float64, resamples), make([]float64, resamples)
+	err := rank.Jobs{Threads: int(s.threads)}.Each(ctx, resamples, func(ctx context.Context, i int) error {
+		total[i], hierarchical[i] = math.NaN(), math.NaN()
+		rows := folds.Resample(rand.New(rand.NewPCG(seed, omegaStream+uint64(i))), s.n)
+		c, err := factoranalysis.Correlate(ctx, linalg.SelectRows(s.x, rows), factoranalysis.Pearson, 1)
+		if err != nil || len(c.Unknown) > 0 || c.Smoothed() {
+			return context.Cause(ctx)
+		}
+		o, err := factoranalysis.Omega(ctx, c.R, r.OmegaFactors)
+		if err == nil {
+			total[i], hierarchical[i] = o.Total, o.Hierarchical
+		}
+		return err
+	})
+	r.OmegaTotalInterval = percentiles(total)
+	if r.OmegaHierarchical != nil && r.OmegaWeakFactors == 0 {
+		r.OmegaHierarchicalInterval = percentiles(hierarchical)
+	}
+	return err
+}
+
+// percentiles returns the interval, nil if more than half of the values are NaN.
+func percentiles(values []float64) *questionnaire.Interval {
+	const tail = (1 - confidence) / 2
+	if values = slices.DeleteFunc(values, math.IsNaN); len(values) < resamples/2 {
+		return nil
+	}
+	slices.Sort(values)
+	low, high := questionnaire.Quantile(values, tail), questionnaire.Quantile(values, 1-tail)
+	return &questionnaire.Interval{Low: low, High: high}
 }
 
 // A group factor with fewer than leastItems such loadings is weak: a factor needs three items, and .3 is the usual
