@@ -107,8 +107,10 @@ func (d *normalData) fit(ctx context.Context, equal step) (*fitted, error) {
 		covariances, means = append(covariances, s.Covariance), append(means, s.Mean)
 	}
 	o := newNormal(m, d.patterns, d.full)
-	f := &fitted{model: m, objective: o, theta: m.start(covariances, means, nil)}
-	if err := m.minimize(ctx, o, f.theta); err != nil {
+	f := &fitted{model: m, objective: o}
+	f.theta, err = m.search(ctx, equal, func(m *model) objective { return newNormal(m, d.patterns, d.full) },
+		func(m *model) []float64 { return m.start(covariances, means, nil) })
+	if err != nil {
 		return nil, err
 	}
 	_, information := o.scoring(f.theta, d.full)

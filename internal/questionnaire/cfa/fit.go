@@ -182,8 +182,8 @@ const (
 	// moved ends the search: the last step, in standard errors by the information of the search, is shorter. Newton's
 	// next one would have the length of its square.
 	moved = 1e-3
-	// near is the length of a step from which the second derivatives themselves are better than their expectation.
-	near = 4
+	// nearby is the length of a step from which the second derivatives themselves are better than their expectation.
+	nearby = 4
 	// dependence is the least eigenvalue of the information, scaled to a diagonal of 1, of an identified model.
 	dependence = 1e-9
 	// damping is added to the scaled information where it has no inverse.
@@ -200,9 +200,9 @@ func (m *model) minimize(ctx context.Context, o objective, theta []float64) erro
 	newton := linalg.Newton{
 		Loss: o.loss, Rounding: 1e-14, Shortest: 1e-6,
 		Step: func(step, theta []float64) bool {
-			gradient, information := o.scoring(theta, length < near)
+			gradient, information := o.scoring(theta, length < nearby)
 			solve, ok := scaledInverse(information, 0)
-			if !ok && length < near {
+			if !ok && length < nearby {
 				_, information = o.scoring(theta, false)
 				solve, ok = scaledInverse(information, 0)
 			}
@@ -227,11 +227,126 @@ func (m *model) minimize(ctx context.Context, o objective, theta []float64) erro
 		return context.Cause(ctx)
 	}
 	if !converged || length > settled {
+		if err := m.checkBounded(theta); err != nil {
+			return err
+		}
 		_, information := o.scoring(theta, false)
 		if err := m.checkIdentified(information); err != nil {
 			return err
 		}
 		return fmt.Errorf("%w: the last step was %.2g standard errors long", ErrUnconverged, length)
+	}
+	return nil
+}
+
+// search returns the minimum from the start values. Where Newton's steps find none, damped ones look for it from the
+// minimum of the model with factors of variance 1: the loading of an item of 1 cannot change its sign.
+func (m *model) search(ctx context.Context, equal step, of func(*model) objective, start func(*model) []float64,
+) ([]float64, error) {
+	theta := start(m)
+	first := m.minimize(ctx, of(m), theta)
+	if first == nil || ctx.Err() != nil {
+		return theta, first
+	}
+	if other, err := m.frame.unmark().newModel(m.groups, m.cuts, m.means, equal); err == nil {
+		at := start(other)
+		if damped(ctx, of(other), at) {
+			if at = other.mark(m, at); damped(ctx, of(m), at) {
+				return at, nil
+			}
+		}
+	}
+	for _, theta := range [][]float64{start(m), m.weaken(start(m))} {
+		if damped(ctx, of(m), theta) {
+			return theta, nil
+		}
+	}
+	return nil, cmp.Or(context.Cause(ctx), first)
+}
+
+// weaken returns θ with small variances of factors, which are uncorrelated. From there the search may find a minimum
+// near by where it otherwise runs away.
+func (m *model) weaken(theta []float64) []float64 {
+	const share = 0.1
+	for _, c := range m.freeCells() {
+		if c.kind == covariance && c.i >= len(m.items) {
+			if theta[c.free] *= share; c.i != c.j {
+				theta[c.free] = 0
+			}
+		}
+	}
+	return theta
+}
+
+const (
+	// mostDamped bounds the steps of damped.
+	mostDamped = 100
+	// leastDamping is the least share of the diagonal that is added, and mostDamping leaves no step.
+	leastDamping, mostDamping = 1e-4, 1e6
+	firstDamping              = 1.0 // small steps find a minimum near by
+)
+
+// damped moves θ to the minimum as minimize, but shortens a step that does not lower the function by adding to the
+// diagonal of the information: D. W. Marquardt, "An algorithm for least-squares estimation of nonlinear parameters",
+// 1963. It reports whether there is a minimum.
+func damped(ctx context.Context, o objective, theta []float64) bool {
+	loss, damp, near := o.loss(theta), firstDamping, false
+	if math.IsInf(loss, 1) || math.IsNaN(loss) {
+		return false
+	}
+	next, step := make([]float64, len(theta)), mat.NewVecDense(len(theta), nil)
+	for range mostDamped {
+		gradient, information := o.scoring(theta, near)
+		solve, ok := scaledInverse(information, 0)
+		if !ok && near {
+			gradient, information = o.scoring(theta, false)
+			solve, ok = scaledInverse(information, 0)
+		}
+		slope := mat.NewVecDense(len(gradient), gradient)
+		near = ok && mat.Inner(slope, solve, slope) < nearby*nearby
+		last := ok && mat.Inner(slope, solve, slope) < moved*moved
+		for lower := false; !lower; {
+			if damp > mostDamping || ctx.Err() != nil {
+				return false
+			}
+			if damp > 0 || !ok {
+				damp = max(damp, leastDamping)
+				if solve, ok = scaledInverse(information, damp); !ok {
+					damp *= 4
+					continue
+				}
+			}
+			step.MulVec(solve, slope)
+			floats.SubTo(next, theta, step.RawVector().Data)
+			to := o.loss(next)
+			if lower = to <= loss+1e-14*math.Abs(loss); lower {
+				loss = to
+				copy(theta, next)
+			} else if last {
+				return true // only rounding is left to gain
+			} else {
+				damp = max(leastDamping, 4*damp)
+			}
+		}
+		if last {
+			return true
+		}
+		if damp /= 10; damp < leastDamping {
+			damp = 0
+		}
+	}
+	return false
+}
+
+// checkBounded returns an error if the search has driven the residual variance of an item far below 0.
+func (m *model) checkBounded(theta []float64) error {
+	for g, im := range m.at(theta) {
+		for i, item := range m.items {
+			if im.theta.At(i, i) < -im.sigma.At(i, i) {
+				return fmt.Errorf("%w: the residual variance of %q%s falls below 0 without end: other items of its "+
+					"factor hardly correlate; leave out an item, or fix a loading", ErrUnconverged, item, within(m.groups[g]))
+			}
+		}
 	}
 	return nil
 }
@@ -291,7 +406,14 @@ func (m *model) checkIdentified(information *mat.SymDense) error {
 			names = append(names, m.nameOf(at))
 		}
 	}
-	return fmt.Errorf("%w: the fit stays the same while these change: %s", ErrUnidentified, strings.Join(names, ", "))
+	err := fmt.Errorf("%w: the fit stays the same while these change: %s", ErrUnidentified, strings.Join(names, ", "))
+	for _, factor := range m.factors {
+		if all := m.indicators(factor); m.cuts != nil && len(all) == 1 && slices.Contains(m.items, all[0].rhs) {
+			return fmt.Errorf("%w; a factor of one ordered item needs a fixed variance: %s ~~ 1*%s", err, factor,
+				factor)
+		}
+	}
+	return err
 }
 
 // nameOf returns a free parameter as the syntax writes it.

@@ -179,6 +179,22 @@ func (f *frame) dependent(factor string) bool {
 	return slices.ContainsFunc(f.terms, func(t term) bool { return t.op == opLoading && t.rhs == factor })
 }
 
+// unmark returns the frame with factors whose variance is 1 where the first loading was so by default.
+func (f *frame) unmark() *frame {
+	g := *f
+	g.terms = slices.Clone(f.terms)
+	for _, factor := range f.factors {
+		all := g.indicators(factor)
+		if slices.ContainsFunc(all, func(t *term) bool { return t.fixed != nil }) || all[0].free ||
+			all[0].label != "" || f.given(opCovariance, factor, factor) != nil {
+			continue
+		}
+		all[0].free = true
+		g.terms = append(g.terms, term{line: all[0].line, lhs: factor, op: opCovariance, rhs: factor, fixed: new(1.0)})
+	}
+	return &g
+}
+
 // step is a set of equalities over groups.
 type step struct {
 	thresholds, loadings, intercepts bool
@@ -202,6 +218,36 @@ func (m *model) freeCells() (free []cell) {
 		}
 	}
 	return free
+}
+
+// mark returns the parameters of a model with the same cells at θ, in its units of factors: those of their first
+// loadings.
+func (m *model) mark(to *model, theta []float64) []float64 {
+	unit := func(group, node int) float64 {
+		for e := range m.cells {
+			c := &to.cells[e]
+			if c.group == group && c.kind == path && c.j == node && c.free == fixed && c.value != 0 {
+				return m.cells[e].at(theta) / c.value
+			}
+		}
+		return 1
+	}
+	marked := make([]float64, to.free)
+	for e := range to.cells {
+		c, v := &to.cells[e], m.cells[e].at(theta)
+		switch {
+		case c.free == fixed:
+			continue
+		case c.kind == path:
+			v *= unit(c.group, c.i) / unit(c.group, c.j)
+		case c.kind == covariance:
+			v *= unit(c.group, c.i) * unit(c.group, c.j)
+		case c.kind == mean:
+			v *= unit(c.group, c.i)
+		}
+		marked[c.free] = v
+	}
+	return marked
 }
 
 // newModel returns the cells of a frame in these groups, with lavaan's defaults: the first loading of a factor is 1,

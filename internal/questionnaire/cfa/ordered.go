@@ -298,8 +298,11 @@ func (d *orderedData) fit(ctx context.Context, equal step) (*fitted, error) {
 	if err := m.checkDF(df); err != nil {
 		return nil, err
 	}
-	f := &fitted{model: m, objective: o, theta: m.start(correlations, nil, thresholds)}
-	if err := m.minimize(ctx, o, f.theta); err != nil {
+	f := &fitted{model: m, objective: o}
+	f.theta, err = m.search(ctx, equal, func(m *model) objective {
+		return &ordered{model: m, moments: d.moments, free: m.freeCells()}
+	}, func(m *model) []float64 { return m.start(correlations, nil, thresholds) })
+	if err != nil {
 		return nil, err
 	}
 	_, information := o.scoring(f.theta, false)
