@@ -470,7 +470,11 @@ func TestGroupErrors(t *testing.T) {
 		{cfa.Options{Estimator: cfa.WLSMV}, "--ordered"},
 		{cfa.Options{Estimator: cfa.ML, Ordered: []string{"all"}}, "--ordered"},
 		{cfa.Options{Ordered: []string{"q1", "q2"}}, `"q3"`},
+		{cfa.Options{Ordered: []string{"q1", "q2", "q3", "q4", "q5", "q6", "anx_9"}}, `"anx_9", which is no item`},
 		{cfa.Options{Group: "site"}, `"site"`},
+		{cfa.Options{Group: "site=a:b"}, `"site"`},
+		{cfa.Options{Group: "group=a"}, "column=group:group"},
+		{cfa.Options{Group: "group=a:c"}, `have "c"`},
 	} {
 		if _, err := attempt(t, c.o, text, model); err == nil || !strings.Contains(err.Error(), c.say) {
 			t.Errorf("%+v: error %v, want %q", c.o, err, c.say)
@@ -486,6 +490,15 @@ func TestGroupErrors(t *testing.T) {
 		!strings.Contains(err.Error(), `column "group": 1 row in one of the groups`) {
 		t.Errorf("a group of one: %v", err)
 	}
+	if r := run(t, cfa.Options{Group: "group=a:b"}, text+"c,1,2,1,2,1,2\n", model); r.N != 200 ||
+		!slices.Equal(r.Warnings, []string{"1 rows of other groups are left out"}) {
+		t.Errorf("two groups of three: %d rows, warnings %q", r.N, r.Warnings)
+	}
+	if _, err := attempt(t, cfa.Options{Ordered: []string{"all"}}, text, "f =~ q1 + q2 + q3\ng =~ q4"); err == nil ||
+		!strings.Contains(err.Error(), "g ~~ 1*g") {
+		t.Errorf("a factor of one ordered item: %v", err)
+	}
+	run(t, cfa.Options{Ordered: []string{"all"}}, text, "f =~ q1 + q2 + q3\ng =~ q4\ng ~~ 1*g")
 	o.Invariance = cfa.Loadings
 	if _, err := attempt(t, o, strings.ReplaceAll(text, "b,", "a,"), model); err == nil ||
 		!strings.Contains(err.Error(), "only one group") {

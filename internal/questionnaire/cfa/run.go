@@ -33,8 +33,9 @@ type Options struct {
 	Estimator string
 	// Ordered are the items whose answers are ordered categories: all of the model, or none; "all" means all.
 	Ordered []string
-	// Group is the column of the groups, "" for one group.
-	Group string
+	// Group is the column of the groups, "" for one group; column=A:B takes the groups A and B of it.
+	Group  string
+	chosen []string // the groups that Group takes, nil for all
 	// Invariance is the last step of invariance over the groups; "" for none, where only labels make groups equal.
 	Invariance string
 	// Missing are further codes of missing answers.
@@ -141,12 +142,23 @@ func (o *Options) choose(f *frame) (names []string, err error) {
 			"estimators are for numbers")
 	}
 	if len(o.Ordered) > 0 && !slices.Equal(o.Ordered, []string{"all"}) {
+		for _, item := range o.Ordered {
+			if !slices.Contains(f.items, item) {
+				return nil, questionnaire.Optionf("--ordered names %q, which is no item of the model", item)
+			}
+		}
 		for _, item := range f.items {
 			if !slices.Contains(o.Ordered, item) {
 				return nil, questionnaire.Optionf("item %q is not among --ordered: all items of a model are ordered, "+
 					"or none", item)
 			}
 		}
+	}
+	if column, values, chosen := strings.Cut(o.Group, "="); chosen {
+		if o.chosen = strings.Split(values, ":"); len(o.chosen) < 2 || slices.Contains(o.chosen, "") {
+			return nil, questionnaire.Optionf("--group %q: must be a column, or column=group:group", o.Group)
+		}
+		o.Group = column
 	}
 	if o.Invariance == "" {
 		return nil, nil
@@ -176,12 +188,16 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Den
 	if o.Remark != nil && len(sheet.Rows) > 0 {
 		o.Remark(answers.Remarks{Apart: f.apart(sheet)})
 	}
-	members, incomplete, unanswered, ungrouped := map[string][]int{}, 0, 0, 0
+	members, incomplete, unanswered, ungrouped, others := map[string][]int{}, 0, 0, 0, 0
 	for i, row := range sheet.Rows {
 		group := ""
 		if o.Group != "" {
 			if group = row.Levels[0]; group == "" {
 				ungrouped++
+				continue
+			}
+			if o.chosen != nil && !slices.Contains(o.chosen, group) {
+				others++
 				continue
 			}
 		}
@@ -209,11 +225,18 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Den
 		why  string
 	}{
 		{ungrouped, "rows without a group are left out"},
+		{others, "rows of other groups are left out"},
 		{unanswered, "rows without an answer are left out"},
 		{incomplete, "rows with a missing answer are left out (--estimator fiml, of answers as numbers, keeps them)"},
 	} {
 		if left.rows > 0 {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%d %s", left.rows, left.why))
+		}
+	}
+	for _, group := range o.chosen {
+		if members[group] == nil {
+			return nil, nil, &table.Error{File: o.Input, Column: o.Group, Err: fmt.Errorf("no rows that count have %q",
+				group)}
 		}
 	}
 	if len(groups) == 0 {
