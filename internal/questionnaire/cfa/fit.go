@@ -344,7 +344,8 @@ func (m *model) checkBounded(theta []float64) error {
 		for i, item := range m.items {
 			if im.theta.At(i, i) < -im.sigma.At(i, i) {
 				return fmt.Errorf("%w: the residual variance of %q%s falls below 0 without end: other items of its "+
-					"factor hardly correlate; leave out an item, or fix a loading", ErrUnconverged, item, within(m.groups[g]))
+					"factor hardly correlate; leave out an item, or fix a loading", ErrUnconverged, item,
+					within(m.groups[g]))
 			}
 		}
 	}
