@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -146,8 +147,10 @@ func Digits(v any, decimals int) string {
 	if !number.IsValid() || math.IsNaN(number.Float()) {
 		return "-"
 	}
-	return strconv.FormatFloat(number.Float(), 'f', decimals, 64)
+	return negativeZero.ReplaceAllString(strconv.FormatFloat(number.Float(), 'f', decimals, 64), "$1")
 }
+
+var negativeZero = regexp.MustCompile(`^-(0[.0]*)$`)
 
 // Progress is a progress bar on a terminal, otherwise a log line every minute. The zero value shows nothing. It is safe
 // for concurrent use.

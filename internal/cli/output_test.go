@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -170,5 +171,18 @@ func TestProgressOfSeveralGoroutines(t *testing.T) {
 		if n := int(p.bar.State().CurrentNum); !slices.Contains(at, n) {
 			t.Fatalf("the bar stands at %d, must be one of %v", n, at)
 		}
+	}
+}
+
+// A number that rounds to zero has no sign.
+func TestDigits(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{-0.0004: "0.000", -0.0006: "-0.001", 0.0004: "0.000", -10: "-10.000"} {
+		if got := Digits(v, 3); got != want {
+			t.Errorf("Digits(%v, 3) = %q, want %q", v, got, want)
+		}
+	}
+	if got := Digits(math.Copysign(0, -1), -1); got != "0" {
+		t.Errorf("of -0, %q", got)
 	}
 }

@@ -122,13 +122,16 @@ func oneFactor(random *rand.Rand, n, p int, loading float64) *mat.Dense {
 func TestFitUndefined(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(22, 0))
+	factors := map[int]int{3: 1, 12: 1, 4: 2} // by the number of items
 	for name, x := range map[string]*mat.Dense{
 		"saturated":                    oneFactor(random, 100, 3, 0.7),
 		"more items than participants": oneFactor(random, 10, 12, 0.7),
+		"more parameters than figures": oneFactor(random, 100, 4, 0.7),
 	} {
-		g := fit(t, x, factoranalysis.Settings{Factors: 1}).Fit
+		_, p := x.Dims()
+		g := fit(t, x, factoranalysis.Settings{Factors: factors[p]}).Fit
 		never := []float64{g.RMSEA.Value, g.RMSEA.Low, g.RMSEA.High, g.TLI, g.CFI, g.P}
-		if _, p := x.Dims(); p == 12 {
+		if p != 3 {
 			never = append(never, g.BIC, g.ChiSquare)
 		} else if math.IsNaN(g.ChiSquare) {
 			t.Errorf("%s: no chi-square", name)

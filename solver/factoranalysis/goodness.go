@@ -85,13 +85,13 @@ func goodness(c *Correlations, implied *mat.SymDense, k, n int, log float64) Goo
 			alone = -own.LogDet()
 		}
 	}
-	if math.IsNaN(objective) {
+	if math.IsNaN(objective) || g.DF < 0 {
 		return g
 	}
 	df, participants, factor := float64(g.DF), float64(n), float64(n-1)-float64(2*p+5)/6
 	g.ChiSquare = (factor - 2*float64(k)/3) * objective
 	g.BIC = g.ChiSquare - df*math.Log(participants)
-	if g.DF <= 0 {
+	if g.DF == 0 {
 		return g
 	}
 	g.P = mathext.GammaIncRegComp(df/2, max(0, g.ChiSquare)/2)

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/wardcast/wardcast/internal/chart"
@@ -158,11 +159,12 @@ func (m sheet) Sure() []string {
 		}
 	}
 	if lowest <= highest {
-		sure := fmt.Sprintf("Scores: the reliability of the factors is %.2f to %.2f. It is the share of the scores' "+
+		span := slices.Compact([]string{fmt.Sprintf("%.2f", lowest), fmt.Sprintf("%.2f", highest)})
+		sure := fmt.Sprintf("Scores: the reliability of the factors is %s. It is the share of the scores' "+
 			"variance that is not error of measurement, with loadings that count as known. From %.2f on, scores can "+
 			"compare groups; from 0.90 on, they can judge a single person, if the error of the loadings adds little. "+
-			"It is estimated from one measurement, and is not the correlation of scores at two times.", lowest, highest,
-			groups)
+			"It is estimated from one measurement, and is not the correlation of scores at two times.",
+			strings.Join(span, " to "), groups)
 		if m.FA == nil {
 			sure += " For this method it is approximate, since bounds and penalties bend the scores: that correlation " +
 				"can be lower or higher by 0.1 even in people who have not changed."

@@ -410,6 +410,10 @@ func TestFirstPage(t *testing.T) {
 		want) {
 		t.Errorf("without errors of the loadings the first page lacks %q", want)
 	}
+	s.FactorFits[1].Reliability = 0.849
+	if page = rendered(t, m, nil); !strings.Contains(page, "reliability of the factors is 0.85. It") {
+		t.Error("two reliabilities that are shown alike are not said once")
+	}
 }
 
 // The supplement has all loadings with their intervals, the share that is not common, complexity, correlations of the
