@@ -527,7 +527,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 		}
 	}
 	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
-	warnEach(d.Log, lowestAtEnd, ranked.Warnings)
+	warnEach(d.Log, "the number of factors may be wrong", ranked.Warnings)
 	grid := cli.NewGrid("FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE")
 	grid.Title = strings.Join(ranked.Lines(), "\n") + "\n"
 	for _, p := range ranked.Curve {

@@ -56,7 +56,7 @@ type Choice struct {
 	Fits        int     `json:"fits"`
 	Unconverged int     `json:"unconverged"`
 	RelTol      float64 `json:"rel_tol"`
-	// Warnings report a lowest error at an end of the candidates.
+	// Warnings report a lowest error at an end of the candidates, and for Rank halves with other numbers of factors.
 	Warnings []string `json:"warnings"`
 	Seconds  float64  `json:"seconds"`
 }
@@ -123,6 +123,7 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 		return nil, err
 	}
 	r.Decision = o.decide(r.Choice, r.Parallel, r.MAP)
+	r.Warnings = append(r.Warnings, o.unsteady(ctx, s, r.Parallel.Suggested)...)
 	if model.Standardized(o.Method) {
 		r.FitFactors = r.Parallel.taken(s)
 	}

@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
@@ -142,6 +145,26 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 		out.Suggested, out.Eigenvalues, out.Reference = &a.Suggested, a.Eigenvalues, a.Reference
 	}
 	return out, nil
+}
+
+// leastHalf is the least number of participants in a half that unsteady analyzes: factors of fewer are often missed.
+const leastHalf, halvesStream = 100, 0x6861_6c76
+
+// unsteady returns a warning if parallel analysis finds another number of factors in a random half of the participants
+// than in all.
+func (o *Options) unsteady(ctx context.Context, s *Study, all *int) []string {
+	n, half := len(s.Order), *s
+	foldOf := folds.Random(rand.New(rand.NewPCG(o.Seed, halvesStream)), n, 2)
+	for fold := 0; fold < 2 && all != nil && n >= 2*leastHalf; fold++ {
+		_, rows := folds.Split(foldOf, fold)
+		half.Order = lists.Take(s.Order, rows)
+		p, err := o.Parallel(ctx, &half) // an item may not vary there, or ctx have ended
+		if err == nil && p.Suggested != nil && *p.Suggested != *all {
+			return []string{fmt.Sprintf("parallel analysis finds %s in all %d participants, but %d in a random half "+
+				"of them: other participants may have another number", wording.Count(*all, p.Of), n, *p.Suggested)}
+		}
+	}
+	return nil
 }
 
 // kind returns the correlations of the options.

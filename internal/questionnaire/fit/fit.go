@@ -331,6 +331,9 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	warn(&m, scores, s.Apart)
 	doubts := slices.Concat(l.doubts(o.Correlation, m.Summary.Missing), vague(m.Summary.FactorFits, len(l.Rows)),
 		unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
+	if c := m.Summary.Criteria; c != nil {
+		doubts = append(doubts, o.unsteady(ctx, s, c.Parallel)...)
+	}
 	if parallel != nil && *parallel != best.Factors {
 		doubts = append(doubts, fmt.Sprintf("parallel analysis suggests %s, but a fit has at least 1, and at most "+
 			"half as many as there are items or participants: it has %d", wording.Count(*parallel, "factor"),

@@ -31,6 +31,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -246,11 +247,20 @@ func groups(t *answers.Table) []Group {
 func (o *Options) scale(ctx context.Context, t *answers.Table, items []int) (*scale, error) {
 	rows := t.Answering(t.All(), items)
 	x := t.AnswersOf(rows, items)
-	s, err := newScale(ctx, linalg.SelectRows(x, linalg.RowOrder(x, nil)), linalg.Threads(o.Threads))
-	if err != nil {
+	x = linalg.SelectRows(x, linalg.RowOrder(x, nil))
+	s := &scale{x: x, n: len(rows), t: make([]float64, len(items)), threads: linalg.Threads(o.Threads)}
+	var err error
+	if s.r, err = factoranalysis.Correlate(ctx, x, factoranalysis.Pearson, o.Threads); err != nil {
 		return nil, &table.Error{File: t.File, Err: fmt.Errorf("%w: %w", questionnaire.ErrScale, err)}
 	}
-	s.names = append(s.names, lists.Map(items, func(j int) string { return t.Items[j].Name })...)
+	s.c, s.pairs = s.threads.Covariances(x)
+	for i, item := range items {
+		s.names = append(s.names, t.Items[item].Name)
+		for j := range items {
+			s.t[i] += s.c.At(i, j)
+		}
+	}
+	s.v = floats.Sum(s.t)
 	return s, nil
 }
 

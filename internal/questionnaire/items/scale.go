@@ -99,25 +99,6 @@ type scale struct {
 	threads  linalg.Threads
 }
 
-// newScale returns the scale of these answers. The error is one of factoranalysis.Correlate.
-func newScale(ctx context.Context, x *mat.Dense, threads linalg.Threads) (*scale, error) {
-	n, p := x.Dims()
-	s := &scale{x: x, n: n, threads: threads}
-	var err error
-	if s.r, err = factoranalysis.Correlate(ctx, x, factoranalysis.Pearson, int(threads)); err != nil {
-		return nil, err
-	}
-	s.c, s.pairs = threads.Covariances(x)
-	s.t = make([]float64, p)
-	for i := range p {
-		for j := range p {
-			s.t[i] += s.c.At(i, j)
-		}
-	}
-	s.v = floats.Sum(s.t)
-	return s, nil
-}
-
 // rounding is the share of the sum of the variances below which the variance of the sum may be rounding.
 const rounding = 1e-12
 
