@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wardcast/wardcast/internal/meter"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // DefaultReadyAfterStall is the default of Config.ReadyAfterStall.
@@ -223,7 +224,7 @@ func (c *Consumer) watch(ctx context.Context) {
 	var ends sync.WaitGroup
 	defer ends.Wait()
 	ends.Go(func() { c.watchTopics(ctx) })
-	for sleep(ctx, c.client.pauses.backlog) == nil {
+	for wait.For(ctx, c.client.pauses.backlog) {
 		// A leader that does not answer holds up no other.
 		for _, id := range c.backlog.stale(c.client.pauses.backlog) {
 			ends.Go(func() {
@@ -239,7 +240,7 @@ func (c *Consumer) watch(ctx context.Context) {
 }
 
 func (c *Consumer) watchTopics(ctx context.Context) {
-	for sleep(ctx, c.client.pauses.backlog) == nil {
+	for wait.For(ctx, c.client.pauses.backlog) {
 		var missing []string
 		for _, topic := range c.topics() {
 			counts, err := c.client.partitions(ctx, topic)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/recordset"
 	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 const (
@@ -93,7 +94,8 @@ func pause(ctx context.Context, attempt int) error {
 		d = min(minBackoff<<attempt, maxBackoff)
 	}
 	//nolint:gosec // Jitter needs no unpredictable numbers and no seed: nothing depends on it but the pause.
-	return sleep(ctx, d-rand.N(d/2+1))
+	_ = wait.For(ctx, d-rand.N(d/2+1))
+	return ctx.Err()
 }
 
 // pauses are waiting times, shorter in tests.
@@ -132,15 +134,6 @@ func (c *Client) absent(ctx context.Context, topic string, err error) error {
 	}
 	_, why := c.partitions(ctx, topic)
 	return cmp.Or(why, err)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // again logs a failed attempt and waits before the next. It does not log the first few, within which a new leader is
@@ -216,8 +209,8 @@ func (c *Client) EnsureTopics(ctx context.Context, log *slog.Logger, topics ...T
 		}
 		// A cluster that has just started has no controller yet.
 		log.WarnContext(ctx, "cannot create the topics yet", "err", err)
-		if err := sleep(ctx, time.Second); err != nil {
-			return err
+		if !wait.For(ctx, time.Second) {
+			return ctx.Err()
 		}
 	}
 }

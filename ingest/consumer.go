@@ -18,6 +18,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/internal/meter"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 const (
@@ -260,7 +261,8 @@ func (c *Consumer) wait(ctx context.Context, err error, pass func() error) error
 	if before == nil || before.Error() != err.Error() {
 		c.log.Error("cannot join the consumer group: waiting until the cause is fixed", "err", err)
 	}
-	return sleep(ctx, c.client.pauses.permanent)
+	_ = wait.For(ctx, c.client.pauses.permanent)
+	return ctx.Err()
 }
 
 // leave closes the group: kafka-go ends the generation, waits for its workers and leaves, which can take minutes.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wardcast/wardcast/internal/loglimit"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // followMaxBytes bounds one fetch of one partition: all partitions may wait with one at a time.
@@ -131,8 +132,8 @@ func (f *follow) hand(ctx context.Context, r *Record) (err error) {
 	}()
 	if f.Rate > 0 {
 		if f.debt += time.Second / time.Duration(f.Rate); f.debt > longestDebt {
-			if err := sleep(ctx, f.debt); err != nil {
-				return err
+			if !wait.For(ctx, f.debt) {
+				return ctx.Err()
 			}
 			f.debt = 0
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // heartbeats is the number of heartbeats in a session.
@@ -79,7 +80,7 @@ func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.P
 // changed waits until the number of partitions differs from the number assigned (0 if the topic is gone), and reports
 // whether that happened before ctx ended. When the leader rejoins, all members do, at the committed offsets.
 func (g *generation) changed(ctx context.Context) bool {
-	for sleep(ctx, g.c.cfg.watchInterval) == nil {
+	for wait.For(ctx, g.c.cfg.watchInterval) {
 		counts, err := g.c.client.partitions(ctx, g.c.cfg.Input)
 		if err != nil {
 			continue // the broker is unreachable; the topic may exist
@@ -153,7 +154,7 @@ func (g *generation) drain(workers *sync.WaitGroup) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	var beats sync.WaitGroup
 	beats.Go(func() {
-		for sleep(ctx, g.c.cfg.SessionTimeout/heartbeats) == nil {
+		for wait.For(ctx, g.c.cfg.SessionTimeout/heartbeats) {
 			g.beat(ctx)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/wardcast/wardcast/ingest/recordset"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 const (
@@ -136,7 +137,7 @@ func (p *partition) run(ctx, patience, produce context.Context) {
 		p.onError(err, "read")
 		if permanent(err) {
 			failures = 0
-			if sleep(ctx, p.c.client.pauses.permanent) != nil {
+			if !wait.For(ctx, p.c.client.pauses.permanent) {
 				return
 			}
 			continue
@@ -369,7 +370,7 @@ func (p *partition) writeDeadLetters(produce context.Context) error {
 			continue
 		}
 		p.onWriteError(err)
-		_ = sleep(produce, p.c.client.pauses.permanent) // if it ended, Produce fails
+		_ = wait.For(produce, p.c.client.pauses.permanent) // if it ended, Produce fails
 	}
 	acknowledged := time.Now()
 	for i, o := range p.batch.letters {

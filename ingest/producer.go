@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // maxBatchBytes bounds one batch before compression. Brokers accept 1 MiB (1048588 bytes) by default.
@@ -187,7 +188,8 @@ func (p *Producer) again(ctx context.Context, topic string, attempt int, err err
 	if p.failed == nil {
 		return fmt.Errorf("writing to topic %q: %w", topic, err)
 	}
-	return sleep(ctx, p.client.pauses.permanent)
+	_ = wait.For(ctx, p.client.pauses.permanent)
+	return ctx.Err()
 }
 
 // recordReader hands messages to kafka-go's encoder without an allocation for each.

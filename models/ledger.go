@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/wait"
 	"github.com/wardcast/wardcast/models/signing"
 )
 
@@ -52,10 +53,8 @@ func (s *Store) look(ctx context.Context) (*ledger, error) {
 			return l, err
 		}
 		before = l
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, lookAgain) {
 			return nil, ctx.Err()
-		case <-time.After(lookAgain):
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/oauth2"
 	googleauth "golang.org/x/oauth2/google"
 
+	"github.com/wardcast/wardcast/internal/wait"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -90,10 +91,8 @@ func (g *google) do(
 		if ctx.Err() != nil || !mayPass(err) || pause > longestPause {
 			return nil, err
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, pause/2+rand.N(pause)) {
 			return nil, ctx.Err()
-		case <-time.After(pause/2 + rand.N(pause)):
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // End is a fixed code for why a connection ended.
@@ -69,7 +71,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			if failures++; failures > 100 {
 				return err
 			}
-			wait(ctx, 50*time.Millisecond)
+			_ = wait.For(ctx, 50*time.Millisecond)
 			continue
 		}
 		failures = 0
@@ -83,13 +85,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			_ = conn.Close()
 			s.observe(Excess)
 		}
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }
 

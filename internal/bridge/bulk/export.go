@@ -22,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/fhir"
 	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/internal/reload"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // export is an export of FHIR Bulk Data. What was downloaded of it waits in dir, for a run that goes on.
@@ -187,8 +188,8 @@ func (x *export) await(ctx context.Context, address string) ([]byte, error) {
 		_ = res.Body.Close()
 		done, _ := strconv.Atoi(strings.TrimRight(res.Header.Get("X-Progress"), "% "))
 		x.Progress("waiting for the export", done, 100)
-		if err := wait(ctx, retryAfter(res, pause)); err != nil {
-			return nil, err
+		if !wait.For(ctx, retryAfter(res, pause)) {
+			return nil, ctx.Err()
 		}
 	}
 }
@@ -203,15 +204,6 @@ func retryAfter(res *http.Response, otherwise time.Duration) time.Duration {
 		return max(0, min(time.Until(at), time.Hour))
 	}
 	return otherwise
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // fetch downloads the files of a manifest that are not here yet. Those of other types than are read are left.
@@ -371,7 +363,7 @@ func (x *export) do(ctx context.Context, method, address string, login bool) (*h
 		if !passing || n == attempts || ctx.Err() != nil {
 			return nil, err
 		}
-		if wait(ctx, pause) != nil {
+		if !wait.For(ctx, pause) {
 			return nil, err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/bridge"
 	"github.com/wardcast/wardcast/internal/reload"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // result is how an attempt to send a prediction ended.
@@ -191,7 +192,7 @@ func (a *answers) run(ctx context.Context) error {
 	saving, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(saved)
-		for wait(saving, savedEvery) == nil {
+		for wait.For(saving, savedEvery) {
 			a.save()
 		}
 	}()
@@ -300,7 +301,7 @@ func (a *answers) deliver(ctx context.Context, r *ingest.Record, message []byte,
 		default:
 			log.WarnContext(ctx, "a prediction was not answered; trying again", "err", err, "pause", pause.String())
 		}
-		_ = wait(ctx, pause) // the loop ends with ctx
+		_ = wait.For(ctx, pause) // the loop ends with ctx
 	}
 	return false
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 const (
@@ -207,8 +208,8 @@ func (c *committer) produce(ctx context.Context, producer *ingest.Producer, topi
 			continue
 		}
 		c.log.ErrorContext(ctx, "kafka refuses what the bridge writes", "kafka_topic", topic, "err", err)
-		if err := wait(ctx, permanentPause); err != nil {
-			return err
+		if !wait.For(ctx, permanentPause) {
+			return ctx.Err()
 		}
 	}
 	return nil

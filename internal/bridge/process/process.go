@@ -38,6 +38,7 @@ import (
 	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/internal/reload"
 	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/wait"
 )
 
 // Options configure a bridge.
@@ -220,15 +221,6 @@ func (p *process) createTopics(ctx context.Context) error {
 	return p.client.CheckTopics(ctx, names(p.others())...)
 }
 
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
-
 // run listens and serves.
 func (p *process) run(ctx context.Context) error {
 	web, err := p.listen(ctx, "bridge.fhir.listen", p.config.FHIR.Listen)
@@ -358,7 +350,7 @@ const expireEvery = time.Hour
 func (p *process) expire(ctx context.Context) {
 	for ctx.Err() == nil {
 		p.commits.join(func() []bridge.Event { return p.bridge.Expire(time.Now()) })
-		_ = wait(ctx, expireEvery)
+		_ = wait.For(ctx, expireEvery)
 	}
 }
 
