@@ -393,9 +393,10 @@ func (r *Reader) Rows(numbers ...int) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for {
 			row, err := r.Next()
-			for _, i := range numbers {
-				if line := r.points[i]; err == nil && line > 0 && r.told[commasRead].count > 0 {
-					err = &Error{File: r.File, Line: line, Column: r.Header[i], Err: ErrPoint}
+			if err == nil && len(r.points) > 0 && r.told[commasRead].count > 0 {
+				if at := slices.IndexFunc(numbers, func(i int) bool { return r.points[i] > 0 }); at >= 0 {
+					i := numbers[at]
+					err = &Error{File: r.File, Line: r.points[i], Column: r.Header[i], Err: ErrPoint}
 				}
 			}
 			if errors.Is(err, io.EOF) || !yield(row, err) || err != nil {
