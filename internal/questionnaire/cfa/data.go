@@ -106,10 +106,10 @@ func (d *normalData) fit(ctx context.Context, equal step) (*fitted, error) {
 	for _, s := range d.saturated {
 		covariances, means = append(covariances, s.Covariance), append(means, s.Mean)
 	}
-	o := newNormal(m, d.patterns, d.full)
+	of := func(m *model) objective { return newNormal(m, d.patterns, d.full) }
+	o := of(m)
 	f := &fitted{model: m, objective: o}
-	f.theta, err = m.search(ctx, equal, func(m *model) objective { return newNormal(m, d.patterns, d.full) },
-		func(m *model) []float64 { return m.start(covariances, means, nil) })
+	f.theta, err = m.search(ctx, equal, of, func(m *model) []float64 { return m.start(covariances, means, nil) })
 	if err != nil {
 		return nil, err
 	}

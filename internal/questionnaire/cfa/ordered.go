@@ -288,7 +288,8 @@ func (d *orderedData) fit(ctx context.Context, equal step) (*fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &ordered{model: m, moments: d.moments, free: m.freeCells()}
+	of := func(m *model) *ordered { return &ordered{model: m, moments: d.moments, free: m.freeCells()} }
+	o := of(m)
 	var correlations []*mat.SymDense
 	var thresholds [][][]float64
 	for _, moments := range d.moments {
@@ -299,9 +300,8 @@ func (d *orderedData) fit(ctx context.Context, equal step) (*fitted, error) {
 		return nil, err
 	}
 	f := &fitted{model: m, objective: o}
-	f.theta, err = m.search(ctx, equal, func(m *model) objective {
-		return &ordered{model: m, moments: d.moments, free: m.freeCells()}
-	}, func(m *model) []float64 { return m.start(correlations, nil, thresholds) })
+	f.theta, err = m.search(ctx, equal, func(m *model) objective { return of(m) },
+		func(m *model) []float64 { return m.start(correlations, nil, thresholds) })
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,6 @@ package fit_test
 import (
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,14 +23,11 @@ func TestEveryRotationAndKind(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(1)
 	file := questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))
-	target := filepath.Join(t.TempDir(), "target.csv")
 	text := "item,factor1,factor2,factor3\n"
 	for _, row := range targetRows(t, file) {
 		text += row + "\n"
 	}
-	if err := os.WriteFile(target, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	target := questionnairetest.File(t, "target.csv", text)
 	for _, rotation := range factoranalysis.Rotations() {
 		for _, kind := range factoranalysis.ScoreKinds() {
 			t.Run(rotation+" "+string(kind), func(t *testing.T) {
