@@ -142,15 +142,15 @@ func (o *Options) choose(f *frame) (names []string, err error) {
 			"estimators are for numbers")
 	}
 	if len(o.Ordered) > 0 && !slices.Equal(o.Ordered, []string{"all"}) {
+		for _, item := range f.items {
+			if !slices.Contains(o.Ordered, item) {
+				return nil, questionnaire.Optionf("item %q is not among --ordered %s: all items of a model are "+
+					"ordered, or none", item, strings.Join(o.Ordered, ","))
+			}
+		}
 		for _, item := range o.Ordered {
 			if !slices.Contains(f.items, item) {
 				return nil, questionnaire.Optionf("--ordered names %q, which is no item of the model", item)
-			}
-		}
-		for _, item := range f.items {
-			if !slices.Contains(o.Ordered, item) {
-				return nil, questionnaire.Optionf("item %q is not among --ordered: all items of a model are ordered, "+
-					"or none", item)
 			}
 		}
 	}
