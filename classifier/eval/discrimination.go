@@ -124,17 +124,9 @@ func placementVariance(y []bool, placement []float64, area float64, groups []str
 
 // averagePrecision returns Metrics.AUPRC; some row is positive.
 func averagePrecision(y []bool, p []float64) float64 {
-	order := ascending(p)
-	slices.Reverse(order)
-	var sum, positives float64
-	for from := 0; from < len(order); {
-		to := tiesEnd(order, p, from)
-		before := positives
-		positives += float64(lists.Count(order[from:to], func(i int) bool { return y[i] }))
-		sum += (positives - before) * positives / float64(to)
-		from = to
-	}
-	return sum / positives
+	c := &clusters{count: len(y)}
+	value, _ := weightedPrecision(c.falling(y, p), slices.Repeat([]int32{1}, len(y)))
+	return value
 }
 
 // ascending returns the rows in the order of their probability, ties in the order of the rows.

@@ -78,10 +78,10 @@ func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics
 	}
 	n := float64(len(y))
 	m := Metrics{N: len(y), Positives: Positives(y), Threshold: threshold}
-	var c counts
+	var c [2][2]float64 // rows by outcome and call, 1 for positive
 	var expected float64
 	for i, v := range p {
-		c.add(y[i], v >= threshold)
+		c[int(one(y[i]))][int(one(v >= threshold))]++
 		expected += v
 		m.Brier += square(v - one(y[i]))
 		m.LogLoss += noteLoss(y[i], v)
@@ -89,11 +89,11 @@ func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics
 	m.Prevalence = float64(m.Positives) / n
 	m.Brier /= n
 	m.LogLoss /= n
-	m.Accuracy = (c.truePositive + c.trueNegative) / n
-	m.Sensitivity = share(c.truePositive, c.falseNegative)
-	m.Specificity = share(c.trueNegative, c.falsePositive)
-	m.PPV = share(c.truePositive, c.falsePositive)
-	m.NPV = share(c.trueNegative, c.falseNegative)
+	m.Accuracy = (c[1][1] + c[0][0]) / n
+	m.Sensitivity = share(c[1][1], c[1][0])
+	m.Specificity = share(c[0][0], c[0][1])
+	m.PPV = share(c[1][1], c[0][1])
+	m.NPV = share(c[0][0], c[1][0])
 	if expected > 0 {
 		m.ObservedExpected = new(float64(m.Positives) / expected)
 	}
@@ -110,21 +110,6 @@ func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics
 		m.CalibrationIntercept, m.CalibrationSlope = new(calibrationIntercept(y, x)), calibrationSlope(y, x)
 	}
 	return m, nil
-}
-
-type counts struct{ truePositive, falsePositive, trueNegative, falseNegative float64 }
-
-func (c *counts) add(truth, called bool) {
-	switch {
-	case truth && called:
-		c.truePositive++
-	case truth:
-		c.falseNegative++
-	case called:
-		c.falsePositive++
-	default:
-		c.trueNegative++
-	}
 }
 
 // share returns part/(part+rest), nil for 0/0.

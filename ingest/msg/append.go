@@ -1,7 +1,6 @@
 package msg
 
 import (
-	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -128,11 +127,6 @@ func appendEscape(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 }
 
-// appendHead opens an object with the schema version and the named identifier, which begin all messages.
-func appendHead(dst []byte, version, name, id string) []byte {
-	return appendText(appendText(dst, `{"schema_version":`, cmp.Or(version, SchemaVersion)), name, id)
-}
-
 // The functions below append a member of an object. Its name includes the separator before it.
 
 func appendText(dst []byte, name, s string) []byte { return appendString(append(dst, name...), s) }
@@ -150,13 +144,6 @@ func appendField(dst []byte, name, s string) []byte {
 		return dst
 	}
 	return appendText(dst, name, s)
-}
-
-func appendOptional(dst []byte, name string, o Optional) []byte {
-	if !o.Set {
-		return dst
-	}
-	return appendNumber(dst, name, o.Value)
 }
 
 // appendList appends a list, each element by one. The name ends in its bracket.

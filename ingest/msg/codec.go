@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// codec reads and writes the rare messages of one type by its json tags, like encoding/json without HTML escapes.
+// codec reads and writes the messages of one type by its json tags, like encoding/json without HTML escapes. Scoring
+// reads notes and writes predictions without one, which is faster.
 type codec []member
 
 // member is a field of a message, or of an object in one.
@@ -37,11 +38,11 @@ func newCodec(t reflect.Type) (c codec) {
 	return c
 }
 
-// The codecs of the rare messages.
 var (
 	arrivalCodec   = newCodec(reflect.TypeFor[arrivalMessage]())
 	bedDemandCodec = newCodec(reflect.TypeFor[BedDemand]())
 	championCodec  = newCodec(reflect.TypeFor[Champion]())
+	noteCodec      = newCodec(reflect.TypeFor[Note]())
 	outcomeCodec   = newCodec(reflect.TypeFor[Outcome]())
 	scoredCodec    = newCodec(reflect.TypeFor[scoredMessage]())
 	scoresCodec    = newCodec(reflect.TypeFor[Scores]())
@@ -190,8 +191,11 @@ func (c codec) appendObject(dst []byte, v reflect.Value) []byte {
 }
 
 func (m *member) appendValue(dst []byte, v reflect.Value) []byte {
-	if o, ok := reflect.TypeAssert[*Optional](v.Addr()); ok {
-		return appendFloat(dst, o.Value)
+	switch of := v.Addr().Interface().(type) {
+	case *Optional:
+		return appendFloat(dst, of.Value)
+	case *Fields:
+		return of.AppendJSON(dst)
 	}
 	switch v.Kind() {
 	case reflect.String:

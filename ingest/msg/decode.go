@@ -91,21 +91,18 @@ func (d *decoder) text(name string, dst *string, limit int) bool {
 // identifier reads a string of at most MaxField bytes, or a number as written. Anything else reads as "".
 func (d *decoder) identifier(dst *string) bool {
 	*dst = ""
+	read := d.Quoted
 	switch c := d.Peek(); {
-	case c == '"':
-		s, ok := d.Quoted()
-		if len(s) <= MaxField {
-			*dst = s
-		}
-		return ok
 	case c == '-' || '0' <= c && c <= '9':
-		s, ok := d.Written()
-		if len(s) <= MaxField {
-			*dst = s
-		}
-		return ok
+		read = d.Written
+	case c != '"':
+		return d.Skip(1)
 	}
-	return d.Skip(1)
+	s, ok := read()
+	if len(s) <= MaxField {
+		*dst = s
+	}
+	return ok
 }
 
 // float reads the number group+name; null reads as unset.
@@ -200,15 +197,13 @@ func (d *decoder) bound(name, s string, limit int) {
 
 // mistyped consumes a value of the wrong type.
 func (d *decoder) mistyped(name string) bool {
-	if d.wrong == "" || name == "schema_version" {
-		d.wrong = name
-	}
+	d.refuse(name)
 	return d.Skip(1)
 }
 
 // refuse records a field of the wrong type whose value was read.
 func (d *decoder) refuse(name string) {
-	if d.wrong == "" {
+	if d.wrong == "" || name == "schema_version" {
 		d.wrong = name
 	}
 }

@@ -171,22 +171,7 @@ func decodeNote(data []byte, n *Note, version string) error {
 
 // AppendJSON appends the note as one JSON object to dst, without absent fields. An empty SchemaVersion is written as
 // SchemaVersion, and a number that is not finite as null. It allocates only to grow dst.
-func (n *Note) AppendJSON(dst []byte) []byte {
-	dst = appendHead(dst, n.SchemaVersion, `,"visit_id":`, n.VisitID)
-	dst = appendField(dst, `,"site":`, n.Site)
-	dst = appendField(dst, `,"arrived_at":`, n.ArrivedAt)
-	dst = appendField(dst, `,"complaint":`, n.Complaint)
-	dst = appendText(dst, `,"text":`, n.Text)
-	dst = appendOptional(dst, `,"age":`, n.Age)
-	dst = appendField(dst, `,"sex":`, n.Sex)
-	dst = appendOptional(dst, `,"acuity":`, n.Acuity)
-	dst = n.Vitals.appendJSON(dst)
-	if len(n.Fields) > 0 {
-		dst = n.Fields.AppendJSON(append(dst, `,"fields":`...))
-	}
-	dst = appendField(dst, `,"patient_id":`, n.PatientID)
-	return append(dst, '}')
-}
+func (n *Note) AppendJSON(dst []byte) []byte { return noteCodec.append(dst, n) }
 
 //go:embed schema/*.json
 var schemas embed.FS

@@ -1,6 +1,7 @@
 package msg
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 )
@@ -237,7 +238,8 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 // escapes, except: nil slices other than Words become [], an empty SchemaVersion becomes SchemaVersion, and a number
 // that is not finite becomes null. It allocates only to grow dst.
 func (p *Prediction) AppendJSON(dst []byte) []byte {
-	dst = appendHead(dst, p.SchemaVersion, `,"visit_id":`, p.VisitID)
+	dst = appendText(dst, `{"schema_version":`, cmp.Or(p.SchemaVersion, SchemaVersion))
+	dst = appendText(dst, `,"visit_id":`, p.VisitID)
 	dst = appendText(dst, `,"arrived_at":`, p.ArrivedAt)
 	dst = appendField(dst, `,"scored_at":`, p.ScoredAt)
 	dst = appendText(dst, `,"complaint":`, p.Complaint)
@@ -247,7 +249,9 @@ func (p *Prediction) AppendJSON(dst []byte) []byte {
 	if len(p.Classes) > 0 {
 		dst = appendList(dst, `,"classes":[`, p.Classes, (*Class).appendJSON)
 	}
-	dst = appendOptional(dst, `,"admission_probability":`, p.AdmissionProbability)
+	if p.AdmissionProbability.Set {
+		dst = appendNumber(dst, `,"admission_probability":`, p.AdmissionProbability.Value)
+	}
 	dst = appendNumber(dst, `,"probability":`, p.Probability)
 	dst = appendNumber(dst, `,"threshold":`, p.Threshold)
 	dst = appendText(dst, `,"decision":`, string(p.Decision))

@@ -97,18 +97,3 @@ func (v *Vitals) Number(name string) *Optional {
 	}
 	return nil
 }
-
-// appendJSON appends the present vitals, if any, as a member of an object.
-func (v *Vitals) appendJSON(dst []byte) []byte {
-	separator := `,"vitals":{"`
-	for i := range vitalSigns {
-		if o := vitalSigns[i].of(v); o.Set {
-			dst = appendNumber(append(append(dst, separator...), vitalSigns[i].Name...), `":`, o.Value)
-			separator = `,"`
-		}
-	}
-	if separator == `,"` {
-		dst = append(dst, '}')
-	}
-	return dst
-}
