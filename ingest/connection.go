@@ -34,10 +34,10 @@ type Connection struct {
 // invalid, its previous contents are used.
 type TLS struct {
 	Enabled bool   `yaml:"enabled"`
-	CAFile  string `yaml:"ca_file"` // authorities to trust; if empty, the system's
+	CAFile  string `yaml:"ca_file" file:"certificate"` // authorities to trust; if empty, the system's
 	// CertFile and KeyFile are the client's own certificate: both or neither.
-	CertFile   string `yaml:"cert_file"`
-	KeyFile    string `yaml:"key_file"`
+	CertFile   string `yaml:"cert_file" file:"certificate"`
+	KeyFile    string `yaml:"key_file" file:"secret"`
 	ServerName string `yaml:"server_name"` // name in the brokers' certificates, if that is not their host
 }
 

@@ -15,10 +15,10 @@ import (
 
 // Bridge says how messages of hospitals become notes and outcomes, and where predictions go (docs/interfaces.md).
 type Bridge struct {
-	Site     string `yaml:"site"`      // in notes, and in the hash of identifiers
-	KeyFile  string `yaml:"key_file"`  // of `wardcast bridge keygen`
-	TimeZone string `yaml:"time_zone"` // of times without an offset
-	Visit    string `yaml:"visit"`     // the field that names a visit: one of VisitFields
+	Site     string `yaml:"site"`                   // in notes, and in the hash of identifiers
+	KeyFile  string `yaml:"key_file" file:"secret"` // of `wardcast bridge keygen`
+	TimeZone string `yaml:"time_zone"`              // of times without an offset
+	Visit    string `yaml:"visit"`                  // the field that names a visit: one of VisitFields
 	// EmergencyClasses are the values of PV1-2 of emergency visits; others are left out. Empty: all are emergency
 	// visits.
 	EmergencyClasses []string `yaml:"emergency_classes"`
@@ -65,35 +65,35 @@ type MLLP struct {
 
 // BridgeTLS holds PEM files. With an authority, clients must have a certificate of it.
 type BridgeTLS struct {
-	Certificate string `yaml:"certificate"`
-	Key         string `yaml:"key"`
-	ClientCA    string `yaml:"client_ca"`
+	Certificate string `yaml:"certificate" file:"certificate"`
+	Key         string `yaml:"key" file:"secret"`
+	ClientCA    string `yaml:"client_ca" file:"certificate"`
 }
 
 // FHIR says where FHIR, CDS Hooks, metrics and health are served, and how FHIR servers are asked.
 type FHIR struct {
 	Listen    string    `yaml:"listen"` // "" is off
 	TLS       BridgeTLS `yaml:"tls"`
-	TokenFile string    `yaml:"token_file"` // holds a token that requests other than for health need; "" for none
-	Server    string    `yaml:"server"`     // base URL of resources that notifications only name; "" for none
-	CA        string    `yaml:"ca"`         // to trust when servers are asked; "" trusts the system's
-	SMART     SMART     `yaml:"smart"`      // at bridge.fhir.server and bridge.answers.fhir
-	Page      string    `yaml:"page"`       // address of the pages, in cards
+	TokenFile string    `yaml:"token_file" file:"secret"` // a token that all but requests for health need; "" for none
+	Server    string    `yaml:"server"`                   // base URL of what notifications only name; "" for none
+	CA        string    `yaml:"ca" file:"certificate"`    // to trust when servers are asked; "" trusts the system's
+	SMART     SMART     `yaml:"smart"`                    // at bridge.fhir.server and bridge.answers.fhir
+	Page      string    `yaml:"page"`                     // address of the pages, in cards
 	CDS       CDS       `yaml:"cds"`
 }
 
 // CDS says whose calls of CDS Hooks are answered. Without clients those of all who may send FHIR are.
 type CDS struct {
-	Address string            `yaml:"address"` // of the service as clients call it: the audience of their tokens
-	Clients map[string]string `yaml:"clients"` // issuer of tokens to its JSON Web Key Set, a file or a URL
+	Address string            `yaml:"address"`              // of the service as clients call it: the audience of tokens
+	Clients map[string]string `yaml:"clients" file:"other"` // issuer of tokens to its JSON Web Key Set, a file or a URL
 }
 
 // SMART is a login by SMART Backend Services. Without a client ID there is none.
 type SMART struct {
 	ClientID string `yaml:"client_id"`
-	Key      string `yaml:"key"`       // PEM file
-	KeyID    string `yaml:"key_id"`    // kid
-	TokenURL string `yaml:"token_url"` // "" asks the server
+	Key      string `yaml:"key" file:"secret"` // PEM file
+	KeyID    string `yaml:"key_id"`            // kid
+	TokenURL string `yaml:"token_url"`         // "" asks the server
 	Scope    string `yaml:"scope"`
 }
 
@@ -110,9 +110,9 @@ type Answers struct {
 // AnswersTLS encrypts answers by MLLP.
 type AnswersTLS struct {
 	Enabled     bool   `yaml:"enabled"`
-	CA          string `yaml:"ca"`          // to trust; "" trusts the system's
-	Certificate string `yaml:"certificate"` // of this client, with its key; "" for none
-	Key         string `yaml:"key"`
+	CA          string `yaml:"ca" file:"certificate"`          // to trust; "" trusts the system's
+	Certificate string `yaml:"certificate" file:"certificate"` // of this client, with its key; "" for none
+	Key         string `yaml:"key" file:"secret"`
 }
 
 // VisitFields returns the fields that may name a visit.
@@ -157,15 +157,6 @@ func defaultBridge() Bridge {
 		}
 	}
 	return b
-}
-
-// files returns the paths of the section.
-func (b *Bridge) files() []*string {
-	in, web, out := &b.MLLP.TLS, &b.FHIR.TLS, &b.Answers.TLS
-	return []*string{
-		&b.KeyFile, &in.Certificate, &in.Key, &in.ClientCA, &out.CA, &out.Certificate, &out.Key,
-		&web.Certificate, &web.Key, &web.ClientCA, &b.FHIR.TokenFile, &b.FHIR.CA, &b.FHIR.SMART.Key,
-	}
 }
 
 // Require returns an error if a key is missing that has no default.

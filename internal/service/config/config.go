@@ -74,17 +74,17 @@ type Topics struct {
 type SASL struct {
 	Mechanism    string `yaml:"mechanism"` // "" or one of ingest.Mechanisms
 	Username     string `yaml:"username"`
-	PasswordFile string `yaml:"password_file"` // a file that holds only the password
-	PasswordEnv  string `yaml:"password_env"`  // or the environment variable that holds it
+	PasswordFile string `yaml:"password_file" file:"secret"` // a file that holds only the password
+	PasswordEnv  string `yaml:"password_env"`                // or the environment variable that holds it
 }
 
 // Models says where the models are.
 type Models struct {
-	Store string        `yaml:"store"` // a directory, or a bucket (s3://…, gs://…); "" if no notes are scored
-	Poll  time.Duration `yaml:"poll"`  // how often to look for new champions and models of questionnaires
+	Store string        `yaml:"store" file:"other"` // a directory or bucket (s3://…, gs://…); "" if no notes are scored
+	Poll  time.Duration `yaml:"poll"`               // how often to look for new champions and models of questionnaires
 	// TrustedKeys are files of public keys. One of them must have signed what is served; none means no check.
-	TrustedKeys []string `yaml:"trusted_keys"`
-	SigningKey  string   `yaml:"signing_key"` // file of the key that signs what is trained, promoted and rolled back to
+	TrustedKeys []string `yaml:"trusted_keys" file:"other"`
+	SigningKey  string   `yaml:"signing_key" file:"secret"` // signs what is trained, promoted and rolled back to
 }
 
 // Scoring says how detailed an explanation is.
@@ -114,7 +114,7 @@ type Shadow struct {
 // Questionnaires says which responses to questionnaires are scored. Connection, timeout and compression are Kafka's.
 type Questionnaires struct {
 	// Models maps an instrument, as named in responses, to the output folder of `wardcast questionnaire fit`.
-	Models map[string]string `yaml:"models"`
+	Models map[string]string `yaml:"models" file:"other"`
 	Group  string            `yaml:"group"`
 	Topics ResponseTopics    `yaml:"topics"`
 }
@@ -201,30 +201,12 @@ func Load(path string) (*Config, error) {
 	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading configuration %s: more than one document", path)
 	}
-	resolve := func(p string) string {
-		if p == "" || filepath.IsAbs(p) || strings.Contains(p, "://") {
+	paths(reflect.ValueOf(&c).Elem(), "", func(_, p string) string {
+		if filepath.IsAbs(p) || strings.Contains(p, "://") {
 			return p
 		}
 		return filepath.Join(filepath.Dir(path), p)
-	}
-	for _, p := range append(c.Bridge.files(),
-		&c.Models.Store, &c.Models.SigningKey, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile,
-		&c.Kafka.SASL.PasswordFile, &c.Retrain.Site, &c.HTTP.TLS.CertFile, &c.HTTP.TLS.KeyFile,
-		&c.Traces.TokenFile, &c.Traces.CAFile) {
-		*p = resolve(*p)
-	}
-	for i, p := range c.Models.TrustedKeys {
-		c.Models.TrustedKeys[i] = resolve(p)
-	}
-	for i := range c.HTTP.Tokens {
-		c.HTTP.Tokens[i].TokenFile = resolve(c.HTTP.Tokens[i].TokenFile)
-	}
-	for instrument, p := range c.Questionnaires.Models {
-		c.Questionnaires.Models[instrument] = resolve(p)
-	}
-	for issuer, p := range c.Bridge.FHIR.CDS.Clients {
-		c.Bridge.FHIR.CDS.Clients[issuer] = resolve(p)
-	}
+	})
 	c.oneZone()
 	if errs := c.check(); errs != nil {
 		return nil, fmt.Errorf("checking configuration %s:\n%w", path, errors.Join(located(errs, values(data))...))
@@ -232,17 +214,46 @@ func Load(path string) (*Config, error) {
 	return &c, nil
 }
 
-// Secrets returns the files that only the service may read: passwords, tokens and private keys.
-func (c *Config) Secrets() []string {
-	b := &c.Bridge
-	all := []string{
-		c.Kafka.TLS.KeyFile, c.Kafka.SASL.PasswordFile, c.HTTP.TLS.KeyFile, b.KeyFile, b.MLLP.TLS.Key, b.FHIR.TLS.Key,
-		b.Answers.TLS.Key, b.FHIR.TokenFile, b.FHIR.SMART.Key, c.Models.SigningKey,
-		c.Traces.TokenFile,
+// paths replaces each path in v by what each returns of it. The tag file of a field says what its path, or each of its
+// paths, leads to: a secret, a certificate, or other.
+func paths(v reflect.Value, to string, each func(to, path string) string) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for f, inner := range v.Fields() {
+			paths(inner, f.Tag.Get("file"), each)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			paths(v.Index(i), to, each)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			if path := v.MapIndex(key).String(); to != "" && path != "" {
+				v.SetMapIndex(key, reflect.ValueOf(each(to, path)))
+			}
+		}
+	case reflect.String:
+		if path := v.String(); to != "" && path != "" {
+			v.SetString(each(to, path))
+		}
 	}
-	all = append(all, lists.Map(c.HTTP.Tokens, func(t Token) string { return t.TokenFile })...)
-	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
+
+func (c *Config) files(kind string) (all []string) {
+	paths(reflect.ValueOf(c).Elem(), "", func(to, path string) string {
+		if to == kind {
+			all = append(all, path)
+		}
+		return path
+	})
+	return all
+}
+
+// Secrets returns the files that only the service may read: passwords, tokens and private keys.
+func (c *Config) Secrets() []string { return c.files("secret") }
+
+// Certificates returns the files of certificates that expire.
+func (c *Config) Certificates() []string { return c.files("certificate") }
 
 // OpenToOthers reports whether others than the owner and the group can use a file or folder.
 func OpenToOthers(path string) (mode fs.FileMode, others bool, err error) {
@@ -252,16 +263,6 @@ func OpenToOthers(path string) (mode fs.FileMode, others bool, err error) {
 	}
 	mode = info.Mode().Perm()
 	return mode, mode&0o007 != 0, nil
-}
-
-// Certificates returns the files of certificates that expire.
-func (c *Config) Certificates() []string {
-	b := &c.Bridge
-	return slices.DeleteFunc([]string{
-		c.Kafka.TLS.CAFile, c.Kafka.TLS.CertFile, c.HTTP.TLS.CertFile, b.MLLP.TLS.Certificate, b.MLLP.TLS.ClientCA,
-		b.FHIR.TLS.Certificate, b.FHIR.TLS.ClientCA, b.FHIR.CA, b.Answers.TLS.CA, b.Answers.TLS.Certificate,
-		c.Traces.CAFile,
-	}, func(path string) bool { return path == "" })
 }
 
 // Connection returns how to reach the brokers. It reads a password_env now; a password_file is read at each login.
@@ -496,7 +497,7 @@ const maxBeds = 10_000
 // them, link every solver, and serve reads this section too.
 type Retrain struct {
 	// Site is the file with the site's statements about its models, for their cards (package report); "" for none.
-	Site       string `yaml:"site"`
+	Site       string `yaml:"site" file:"other"`
 	WindowDays int    `yaml:"window_days"` // before the cut-off, whose notes count
 	// share of the notes, the latest ones, on which the gate judges
 	Judged       float64           `yaml:"judged"`

@@ -41,16 +41,16 @@ const labelPrefix = msg.FieldsField + "."
 
 // ServerTLS is the certificate of the address. Without files the address is not encrypted.
 type ServerTLS struct {
-	CertFile string `yaml:"cert_file"` // PEM, with the intermediate certificates
-	KeyFile  string `yaml:"key_file"`
+	CertFile string `yaml:"cert_file" file:"certificate"` // PEM, with the intermediate certificates
+	KeyFile  string `yaml:"key_file" file:"secret"`
 }
 
 // Token grants access to its holder.
 type Token struct {
-	Name      string `yaml:"name"`       // of the holder, for the history and the audit log
-	Role      string `yaml:"role"`       // viewer (reads) or operator (promotes and rolls back too)
-	TokenFile string `yaml:"token_file"` // a file that holds only the token
-	TokenEnv  string `yaml:"token_env"`  // or the environment variable that holds it
+	Name      string `yaml:"name"`                     // of the holder, for the history and the audit log
+	Role      string `yaml:"role"`                     // viewer (reads) or operator (promotes and rolls back too)
+	TokenFile string `yaml:"token_file" file:"secret"` // a file that holds only the token
+	TokenEnv  string `yaml:"token_env"`                // or the environment variable that holds it
 }
 
 // RateLimit bounds the requests of each token, and without one of each client address.

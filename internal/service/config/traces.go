@@ -10,8 +10,8 @@ type Traces struct {
 	Endpoint string `yaml:"endpoint"` // base URL that takes OTLP over HTTP; "" makes no spans
 	// Ratio is the share of those traces that begin here. A note that comes with a trace is sampled if its sender did.
 	Ratio     float64 `yaml:"ratio"`
-	TokenFile string  `yaml:"token_file"` // a file that holds only the bearer token; "" sends none
-	CAFile    string  `yaml:"ca_file"`    // PEM; "" trusts the system's
+	TokenFile string  `yaml:"token_file" file:"secret"`   // a file that holds only the bearer token; "" sends none
+	CAFile    string  `yaml:"ca_file" file:"certificate"` // PEM; "" trusts the system's
 }
 
 // check returns the errors of the section, each with its key.
