@@ -91,9 +91,7 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 	beta := cv.Dense(index)
 	beta = append(make([]float64, c.all()-len(beta)), beta...) // fields are last
 	gamma := beta[len(beta)-r.width:]
-	for j, divisor := range scale {
-		gamma[j] /= divisor
-	}
+	floats.Div(gamma, scale)
 	slope, offset := 1.0, 0.0
 	if all := shared.Calibration; all.Kind == bundle.Platt {
 		slope, offset = all.Slope, all.Intercept

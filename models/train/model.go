@@ -183,9 +183,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if c.pieces > 0 {
 		h.Grams = c.beta[c.topics+c.words : c.topics+c.words+c.pieces]
 	}
-	for j, divisor := range c.scale {
-		h.Gamma[j] /= divisor
-	}
+	floats.Div(h.Gamma, c.scale)
 	h.Intercept = r.centred(h.Intercept, h.Gamma)
 	f.logOdds = c.outOfFold
 	f.Heads = []classifier.Head{h}

@@ -94,16 +94,16 @@ type waitingVisit struct {
 // waitingList answers with those who wait.
 func (a *API) waitingList(q *query) http.Handler {
 	wanted := q.waiting(a.options.LabelRoles)
-	switch {
-	case q.problem != nil:
-		return nil
-	case a.options.Waiting == nil:
-		return problem(http.StatusNotImplemented, codeNotServed, "this process does not know who waits")
-	}
-	list, err := a.options.Waiting.Waiting(q.Context())
-	if err != nil {
-		return a.failed(q, err)
-	}
+	return a.known(q, a.options.Waiting != nil, "this process does not know who waits", func() (http.Handler, error) {
+		list, err := a.options.Waiting.Waiting(q.Context())
+		if err != nil {
+			return nil, err
+		}
+		return listed(q, list, wanted), nil
+	})
+}
+
+func listed(q *query, list *waitlist.List, wanted *waitlist.Query) http.Handler {
 	found := list.Find(wanted)
 	visits := make([]waitingVisit, len(found.Patients))
 	for i, p := range found.Patients {

@@ -56,7 +56,7 @@ func newPast(page *view, h *httpapi.DemandHistory) *past {
 			f.Held = append(f.Held, w)
 		}
 	}
-	f.draw(page, shown.Points)
+	f.draw(page, shown)
 	for i := range slices.Backward(shown.Points) {
 		p := &shown.Points[i]
 		r := pastRow{
@@ -79,13 +79,14 @@ func newPast(page *view, h *httpapi.DemandHistory) *past {
 }
 
 // draw draws for each moment a bar from the low to the high end, a line at what was expected, and a dot at what came.
-func (f *past) draw(page *view, points []httpapi.HistoryPoint) {
+func (f *past) draw(page *view, h *httpapi.DemandHistory) {
 	const (
 		half     = 2.2       // hours, half a bar
 		shift    = time.Hour // by which the point of midnight stands before or after it, if the clock was changed
 		midnight = 3         // the hour, a shift later, from which a point is not that of midnight
 		stands   = 0.2       // beds by which a bar stands out, so that one of a single count is seen
 	)
+	points := h.Points
 	first, last := points[0].At, points[len(points)-1].At
 	hours := func(t time.Time) float64 { return t.Sub(first).Hours() }
 	most := 1.0
@@ -105,7 +106,6 @@ func (f *past) draw(page *view, points []httpapi.HistoryPoint) {
 	}
 	f.AxisY("", f.Y.Ticks(5, 1)...)
 	var ticks []chart.Tick
-	compared, kept := 0, 0
 	for i := range points {
 		p := &points[i]
 		x := hours(p.At)
@@ -120,15 +120,11 @@ func (f *past) draw(page *view, points []httpapi.HistoryPoint) {
 			continue
 		}
 		dot := "used"
-		if p.Low != nil {
-			if compared++; p.Held() {
-				kept++
-			} else {
-				dot = "fa"
-			}
+		if p.Low != nil && !p.Held() {
+			dot = "fa"
 		}
 		f.Dot(dot, chart.At(x, float64(*p.Actual)), 4)
 	}
 	f.AxisX("", ticks...)
-	f.Desc = fmt.Sprintf("The range held in %d of %d.", kept, compared)
+	f.Desc = fmt.Sprintf("The range held in %d of %d.", h.Held, h.Compared)
 }

@@ -47,9 +47,7 @@ type room struct {
 	auditView, lettersView *frame.Template
 
 	replaying sync.Mutex
-
-	mu   sync.Mutex
-	sent map[string]*replayed // the last replay, by stream
+	sent      sync.Map // *replayed of the last replay, by stream
 }
 
 // replayed is what was sent back.
@@ -65,7 +63,6 @@ func New(p *frame.Page, snapshot func() *health.Snapshot, replays Replays, trail
 	h := &room{
 		Page: p, snapshot: snapshot, Replays: replays, trail: trail, view: p.Template(html),
 		replayView: p.Template(replayHTML), auditView: p.Template(auditHTML), lettersView: p.Template(lettersHTML),
-		sent: map[string]*replayed{},
 	}
 	const path = " /health/replay"
 	return []httpapi.Route{
@@ -107,10 +104,8 @@ func (h *room) page(r *http.Request) http.Handler {
 	data.Operator = httpapi.CallerOf(r.Context()).Is(httpapi.Operator)
 	for i := range data.Streams {
 		s := &data.Streams[i]
-		h.mu.Lock()
-		s.Replayed = h.sent[s.Name]
-		h.mu.Unlock()
-		if s.Replayed != nil {
+		if last, found := h.sent.Load(s.Name); found {
+			s.Replayed = last.(*replayed)
 			s.Outcome = s.Replayed.outcome(s.Status, h.asked(r.Context(), s))
 		}
 	}
@@ -337,9 +332,7 @@ func (h *room) replay(r *http.Request) http.Handler {
 	}
 	err := h.run(r.Context(), data, false)
 	done.Sent = data.Sent.Sent
-	h.mu.Lock()
-	h.sent[data.Name] = done
-	h.mu.Unlock()
+	h.sent.Store(data.Name, done)
 	httpapi.AddFacts(r.Context(), "stream", data.Name, "reason", data.Reason, "sent", done.Sent, "why", data.Why)
 	if err != nil {
 		return h.shown(data, http.StatusServiceUnavailable, "Only "+wording.Count(data.Sent.Sent, data.Noun)+

@@ -3,6 +3,7 @@
 package models
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -231,11 +232,8 @@ func (h *room) card(_ *http.Request, b *bundle.Bundle) http.Handler {
 	return v
 }
 
-// styleBlock is the style sheet of a report, and beginning what its text comes after.
-var (
-	styleBlock = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
-	beginning  = regexp.MustCompile(`<body>`)
-)
+// styleBlock is the style sheet of a report.
+var styleBlock = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
 
 // report shows the report of a version, as the training wrote it. Whatever its file holds, it runs no script, loads
 // nothing, and only style sheets that stand in it apply, by their hash.
@@ -248,9 +246,9 @@ func (h *room) report(_ *http.Request, b *bundle.Bundle) http.Handler {
 	if len(styles) == 1 {
 		styles = append(styles, "'none'")
 	}
-	back := fmt.Sprintf("$0<p><a href=%q>Back to the figures</a> · <a href=\"/models\">Models</a></p>",
+	back := fmt.Sprintf("<body><p><a href=%q>Back to the figures</a> · <a href=\"/models\">Models</a></p>",
 		pathOf(b.Manifest.Name, b.Version))
-	page := beginning.ReplaceAll(b.Page, []byte(back))
+	page := bytes.ReplaceAll(b.Page, []byte("<body>"), []byte(back))
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; "+strings.Join(styles, " ")+
 			"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox")
