@@ -293,7 +293,7 @@ func (k *Gatekeeper) recalibrate(ctx context.Context, notes *Candidate, c *champ
 	}
 	for _, b := range all {
 		name := b.Manifest.Name
-		if b.Evaluation, err = recalibrateReference(b.Evaluation, r); err != nil {
+		if err := recalibrateReference(b, r); err != nil {
 			return nil, err
 		}
 		b.Card += fmt.Sprintf("\n## Recalibrated on %s\n\nProbability p became σ(%.4f + %.4f·logit p). %s\n",

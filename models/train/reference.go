@@ -86,6 +86,7 @@ func count(ref *drift.Reference, model *classifier.Model, d Data, at []int) {
 	}
 }
 
+// evaluated sets a field of the evaluation of b, and removes it for nil.
 func evaluated(b *bundle.Bundle, field string, value any) error {
 	all := map[string]json.RawMessage{}
 	if len(b.Evaluation) > 0 {
@@ -93,34 +94,28 @@ func evaluated(b *bundle.Bundle, field string, value any) error {
 			return fmt.Errorf("reading the evaluation of model %q: %w", b.Manifest.Name, err)
 		}
 	}
-	data, err := encoded("the "+field, value)
-	if err != nil {
-		return err
+	delete(all, field)
+	var err error
+	if value != nil {
+		if all[field], err = encoded("the "+field, value); err != nil {
+			return err
+		}
 	}
-	all[field] = data
 	b.Evaluation, err = encoded("evaluation", all)
 	return err
 }
 
 // recalibrateReference applies r to the scores of the reference: otherwise the recalibration would look like drift.
-func recalibrateReference(evaluation json.RawMessage, r eval.Recalibration) (json.RawMessage, error) {
-	all := map[string]json.RawMessage{}
-	if err := json.Unmarshal(evaluation, &all); err != nil {
-		return nil, fmt.Errorf("reading the evaluation: %w", err)
-	}
-	if all[drift.InEvaluation] == nil {
-		return evaluation, nil
-	}
-	ref, err := drift.ReadReference(evaluation)
-	if err != nil || ref == nil || ref.Scores == nil || !(r.Slope > 0) {
-		delete(all, drift.InEvaluation) // nothing to compare with is better than a wrong reference
-		return encoded("the evaluation", all)
+func recalibrateReference(b *bundle.Bundle, r eval.Recalibration) error {
+	ref, err := drift.ReadReference(b.Evaluation)
+	switch {
+	case err == nil && ref == nil:
+		return nil
+	case err != nil || ref.Scores == nil || !(r.Slope > 0):
+		return evaluated(b, drift.InEvaluation, nil) // nothing to compare with is better than a wrong reference
 	}
 	ref.MapScores(r.Apply)
-	if all[drift.InEvaluation], err = encoded("the reference", ref); err != nil {
-		return nil, err
-	}
-	return encoded("the evaluation", all)
+	return evaluated(b, drift.InEvaluation, ref)
 }
 
 // changes returns what has changed in the notes since the champion's versions were made, by the name of the model, as

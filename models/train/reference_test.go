@@ -145,8 +145,7 @@ func TestRecalibrateReference(t *testing.T) {
 	before := referenceOf(t, b)
 	r := eval.Recalibration{Intercept: -0.7, Slope: 1.3}
 	c := *b
-	var err error
-	if c.Evaluation, err = recalibrateReference(b.Evaluation, r); err != nil {
+	if err := recalibrateReference(&c, r); err != nil {
 		t.Fatal(err)
 	}
 	c.Manifest.Calibration = recalibrated(b.Manifest.Calibration, r)
@@ -157,11 +156,12 @@ func TestRecalibrateReference(t *testing.T) {
 	if d := cmp.Diff(before.Scores.Counts, referenceOf(t, &c).Scores.Counts); d != "" {
 		t.Error(d)
 	}
-	if c.Evaluation, err = recalibrateReference(b.Evaluation, eval.Recalibration{Slope: -1}); err != nil ||
-		referenceOf(t, &c) != nil || !strings.Contains(string(c.Evaluation), "calibration") {
+	err := recalibrateReference(&c, eval.Recalibration{Slope: -1})
+	if err != nil || referenceOf(t, &c) != nil || !strings.Contains(string(c.Evaluation), "calibration") {
 		t.Errorf("turned round: %s, %v", c.Evaluation, err)
 	}
-	if got, err := recalibrateReference([]byte(`{}`), r); err != nil || string(got) != `{}` {
-		t.Errorf("without a reference: %s, %v", got, err)
+	c.Evaluation = []byte(`{}`)
+	if err := recalibrateReference(&c, r); err != nil || string(c.Evaluation) != `{}` {
+		t.Errorf("without a reference: %s, %v", c.Evaluation, err)
 	}
 }
