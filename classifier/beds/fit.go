@@ -46,6 +46,12 @@ func (f *Fit) Calibration(ward string, horizon time.Duration) Calibration {
 	return f.Calibrations[ward][by.String()]
 }
 
+// What a history must hold before forecasts rest on it: its days, and its visits whose decision has a time.
+const (
+	LeastDays   = 14
+	LeastVisits = 200
+)
+
 const basePrior = 20 // the weight, in visits, of the overall share of admissions in that of a complaint
 
 // FitHistory learns times, wards and rates from a history, in any order of its visits. A history without visits gives a

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire/factors"
 	"github.com/wardcast/wardcast/models"
-	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/topicindex"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -245,13 +243,7 @@ func (c *topicsSearchCmd) index(ctx context.Context, d *cli.Deps) (x *topicindex
 		config.Factors = factors.Source(c.Questionnaire)
 	}
 	if config.Folder == "" {
-		place := c.ModelDir
-		if !blobstore.IsURL(place) {
-			if place, err = filepath.Abs(place); err != nil {
-				return nil, nil, err
-			}
-		}
-		config.Folder = topicindex.CacheFolder(append([]string{place}, c.Questionnaire...)...)
+		config.Folder = topicindex.CacheFolder(c.ModelDir, c.Questionnaire...)
 	}
 	x = topicindex.New(config)
 	if damage = x.Refresh(ctx); damage != nil && !x.Ready() {

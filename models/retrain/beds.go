@@ -35,12 +35,6 @@ type BedsFit struct {
 // lastArrival is how long after the last arrival the history ends: days without any mean a silent interface.
 const lastArrival = time.Hour
 
-// What a history must hold before forecasts of beds rest on it.
-const (
-	leastBedDays   = 14
-	leastBedVisits = 200
-)
-
 // fitBeds learns what forecasts of beds need from all visits of the past, and adds it to the store. Notes that were
 // trained on have their probabilities out of fold. A history that is too short is not an error but the Reason.
 func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []train.Row,
@@ -52,9 +46,9 @@ func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []t
 	}
 	r := &BedsFit{Days: int(h.AsOf.Sub(h.From) / (24 * time.Hour))}
 	timed := lists.Count(h.Visits, func(v beds.Visit) bool { return !v.Decided.IsZero() })
-	if r.Days < leastBedDays || timed < leastBedVisits {
+	if r.Days < beds.LeastDays || timed < beds.LeastVisits {
 		r.Reason = fmt.Sprintf("%d days with %d visits whose decision has a time; at least %d and %d are needed",
-			r.Days, timed, leastBedDays, leastBedVisits)
+			r.Days, timed, beds.LeastDays, beds.LeastVisits)
 		j.logger().InfoContext(ctx, "bed demand not learned: too little history", "why", r.Reason)
 		return r, nil
 	}

@@ -215,29 +215,26 @@ func (c *counter) facets() Facets {
 	return Facets{Complaint: all[0], Model: all[1], Version: all[2], Direction: all[3], Method: all[4], Status: all[5]}
 }
 
-// place sorts by fieldOrder. It implements search.SearchSort.
-type place struct{ facts *facts }
+// place sorts by fieldOrder. It is a search.SearchSort, for the rest like that by identifiers.
+type place struct {
+	search.SortDocID
+	facts *facts
+}
 
-func (p place) Value(d *search.DocumentMatch) string {
+func (p *place) Value(d *search.DocumentMatch) string {
 	return p.facts.documents[d.IndexInternalID.Value()].place
 }
-func (place) UpdateVisitor(string, []byte)    {}
-func (place) DecodeValue(value string) string { return value }
-func (place) Descending() bool                { return false }
-func (place) RequiresDocID() bool             { return false }
-func (place) RequiresScoring() bool           { return false }
-func (place) RequiresFields() []string        { return nil }
-func (place) Reverse()                        {}
-func (p place) Copy() search.SearchSort       { return p }
+func (*place) RequiresDocID() bool       { return false }
+func (p *place) Copy() search.SearchSort { return p }
 
 // served sorts the topics of served models, and factors, before the others.
 type served struct{ place }
 
-func (p served) Value(d *search.DocumentMatch) string {
+func (p *served) Value(d *search.DocumentMatch) string {
 	f := &p.facts.documents[d.IndexInternalID.Value()]
 	if p.facts.value(f, statusFacet) == string(models.ChampionStatus) {
 		return "0"
 	}
 	return "1"
 }
-func (p served) Copy() search.SearchSort { return p }
+func (p *served) Copy() search.SearchSort { return p }

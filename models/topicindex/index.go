@@ -26,6 +26,7 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -70,14 +71,17 @@ func New(c Config) *Index {
 	return &Index{config: c, filled: make(chan struct{}), damaged: make(chan struct{}, 1)}
 }
 
-// CacheFolder returns the folder for the index of these places, the store and the questionnaires, among the user's
-// caches; "", for a temporary one, if the user has none.
-func CacheFolder(places ...string) string {
+// CacheFolder returns the folder for the index of a store and of questionnaires among the user's caches; "", for a
+// temporary one, if the user has none.
+func CacheFolder(store string, questionnaires ...string) string {
 	caches, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(strings.Join(places, "\n")))
+	if absolute, err := filepath.Abs(store); err == nil && !blobstore.IsURL(store) {
+		store = absolute
+	}
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{store}, questionnaires...), "\n")))
 	return filepath.Join(caches, "wardcast", "topics", hex.EncodeToString(sum[:])[:16])
 }
 

@@ -310,7 +310,7 @@ func (s *snapshot) search(ctx context.Context, q *Query) (*Results, error) {
 	count := newCounter(s.facts, q.wanted(), except)
 	order := s.byScore()
 	if q.ServedFirst {
-		order = append(search.SortOrder{served{place{s.facts}}}, order...)
+		order = append(search.SortOrder{&served{place{facts: s.facts}}}, order...)
 	}
 	found, err := s.run(ctx, query.NewCustomFilterQueryWithFilter(what, count.keep, nil, nil), order,
 		cmp.Or(q.Limit, DefaultLimit), q.Offset)
@@ -375,7 +375,7 @@ func (s *snapshot) first(ctx context.Context, all []query.Query, order search.So
 
 // byScore puts the best first, and of equal ones those of served models and the newest.
 func (s *snapshot) byScore() search.SortOrder {
-	return search.SortOrder{&search.SortScore{Desc: true}, place{s.facts}}
+	return search.SortOrder{&search.SortScore{Desc: true}, &place{facts: s.facts}}
 }
 
 // run returns so many hits of a query, behind those to pass over.

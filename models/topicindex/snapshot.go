@@ -188,7 +188,7 @@ func (s *snapshot) tokens(text string) []textproc.Token {
 func (s *snapshot) versions(ctx context.Context) (map[string]*Version, error) {
 	all := map[string]*Version{}
 	for _, kind := range []string{kindVersion, kindTopic} {
-		sources, err := s.sources(ctx, term(fieldKind, kind), search.SortOrder{place{s.facts}})
+		sources, err := s.sources(ctx, term(fieldKind, kind), search.SortOrder{&place{facts: s.facts}})
 		if err != nil {
 			return nil, err
 		}

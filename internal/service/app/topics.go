@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/wardcast/wardcast/internal/service/config"
 	pages "github.com/wardcast/wardcast/internal/service/web/questionnaires"
 	"github.com/wardcast/wardcast/models"
-	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/topicindex"
 )
 
@@ -49,11 +47,7 @@ func newTopicSearch(o *Options, store *models.Store, inUse func() []pages.Questi
 // cacheOf returns the folder in the user's cache for the index of a store and of questionnaires; "", for a temporary
 // one, if it cannot be created: a service may have no home.
 func cacheOf(c *config.Config) string {
-	store := c.Models.Store
-	if absolute, err := filepath.Abs(store); err == nil && !blobstore.IsURL(store) {
-		store = absolute
-	}
-	folder := topicindex.CacheFolder(append([]string{store}, slices.Sorted(maps.Values(c.Questionnaires.Models))...)...)
+	folder := topicindex.CacheFolder(c.Models.Store, slices.Sorted(maps.Values(c.Questionnaires.Models))...)
 	if folder != "" && os.MkdirAll(folder, 0o700) != nil {
 		return ""
 	}

@@ -56,12 +56,6 @@ func newFits(c *Config) (fits, error) {
 	return f, err
 }
 
-// What a site's last weeks must contain for a fit.
-const (
-	leastOwnDays    = 14
-	leastOwnDecided = 200
-)
-
 // settled is how long before midnight the site's last weeks end, so that all of them has been read.
 const settled = 5 * time.Minute
 
@@ -101,7 +95,7 @@ func (f *fits) learn(end time.Time, pool *beds.Pool) *fitted {
 			m.Past[i].Ward = ""
 		}
 	}
-	if end.Sub(m.Since) < leastOwnDays*24*time.Hour || decided < leastOwnDecided {
+	if end.Sub(m.Since) < beds.LeastDays*24*time.Hour || decided < beds.LeastVisits {
 		return nil
 	}
 	fit, err := beds.FitHistory(
