@@ -349,16 +349,16 @@ type change struct {
 	DryRun bool              `json:"dry_run"`
 }
 
-// change makes a change with the keys of the flags.
+// change makes a change with the keys of the flags, and prints it.
 func (c *changeFlags) change(ctx context.Context, d *cli.Deps, s *models.Store, to string,
 	do func(context.Context, *models.Store, *serving.Request) (*serving.Change, error),
-) (*serving.Change, error) {
+) error {
 	if c.Mend && (to == "" || c.Why == "") {
-		return nil, cli.Usagef("--mend needs the name of a generation, and --why")
+		return cli.Usagef("--mend needs the name of a generation, and --why")
 	}
 	keys, err := signing.Read(c.SigningKey, c.TrustedKeys)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	made, err := do(ctx, s.With(keys), &serving.Request{
 		To: to, By: operator(), Why: string(c.Why), Command: commandLine(d.Args), DryRun: c.DryRun, Mend: c.Mend,
@@ -366,14 +366,12 @@ func (c *changeFlags) change(ctx context.Context, d *cli.Deps, s *models.Store, 
 	})
 	switch {
 	case errors.Is(err, models.ErrDisagree) && !c.Mend:
-		err = fmt.Errorf("%w; when you know who did that, name the generation, with --mend and --why", err)
+		return fmt.Errorf("%w; when you know who did that, name the generation, with --mend and --why", err)
 	case errors.Is(err, models.ErrNoKey):
-		err = fmt.Errorf("%w (--signing-key)", err)
+		return fmt.Errorf("%w (--signing-key)", err)
+	case err != nil:
+		return err
 	}
-	return made, err
-}
-
-func (c *changeFlags) print(d *cli.Deps, made *serving.Change) error {
 	g, verb, before := made.To, "serving", "nothing"
 	if c.DryRun {
 		verb = "would serve"
@@ -392,14 +390,11 @@ type modelsPromoteCmd struct {
 }
 
 func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
-	made, err := c.change(ctx, d, s, c.Generation, serving.Promote)
+	err := c.change(ctx, d, s, c.Generation, serving.Promote)
 	if objection, ok := errors.AsType[*serving.ObjectionError](err); ok {
 		return cli.Usagef("%w (--why)", objection)
 	}
-	if err != nil {
-		return err
-	}
-	return c.print(d, made)
+	return err
 }
 
 type modelsRollbackCmd struct {
@@ -408,15 +403,12 @@ type modelsRollbackCmd struct {
 }
 
 func (c *modelsRollbackCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
-	made, err := c.change(ctx, d, s, c.To, serving.Rollback)
+	err := c.change(ctx, d, s, c.To, serving.Rollback)
 	if errors.Is(err, models.ErrNeverServed) {
 		return fmt.Errorf("%w, so there is nothing to go back to: to serve it, use \"wardcast models promote %s "+
 			"--why TEXT\"", err, c.To)
 	}
-	if err != nil {
-		return err
-	}
-	return c.print(d, made)
+	return err
 }
 
 type modelsDiffCmd struct {

@@ -18,7 +18,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/service/config"
-	pages "github.com/wardcast/wardcast/internal/service/web/questionnaires"
 )
 
 // questionnaires answers responses with scores by the current model of their instrument.
@@ -90,11 +89,9 @@ func (q *questionnaires) models() []inUse {
 	return all
 }
 
-func (q *questionnaires) list() []pages.Questionnaire {
+func (q *questionnaires) list() []*responses.Instrument {
 	set := *q.set.Load()
-	return lists.Map(slices.Sorted(maps.Keys(set)), func(name string) pages.Questionnaire {
-		return pages.Questionnaire{Info: set[name].Info, Model: set[name].Model}
-	})
+	return lists.Map(slices.Sorted(maps.Keys(set)), func(name string) *responses.Instrument { return set[name] })
 }
 
 func (q *questionnaires) generation() string { return "" }

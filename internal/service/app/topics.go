@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/internal/questionnaire/factors"
+	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/service/config"
-	pages "github.com/wardcast/wardcast/internal/service/web/questionnaires"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/topicindex"
 )
@@ -27,7 +27,7 @@ type topicSearch struct {
 }
 
 // newTopicSearch returns an index, filled by run, of the topics of a store and the factors of questionnaires in use.
-func newTopicSearch(o *Options, store *models.Store, inUse func() []pages.Questionnaire) *topicSearch {
+func newTopicSearch(o *Options, store *models.Store, inUse func() []*responses.Instrument) *topicSearch {
 	folder, log := o.TopicIndex, o.Logger.With("component", "topics")
 	if folder == "" {
 		folder = cacheOf(o.Config)

@@ -20,13 +20,13 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/internal/meter"
+	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/reload"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	pages "github.com/wardcast/wardcast/internal/service/web"
 	livepage "github.com/wardcast/wardcast/internal/service/web/live"
-	questionnairepage "github.com/wardcast/wardcast/internal/service/web/questionnaires"
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
@@ -158,7 +158,7 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 	meter.New(r, "wardcast_").Computed("http_certificate_expiry_timestamp_seconds",
 		"When the certificate of the HTTP address expires, 0 without TLS.", l.expiry)
 	w := &web{listening: l, log: a.Logger.With("component", "http")}
-	listed := func() []questionnairepage.Questionnaire { return nil }
+	listed := func() []*responses.Instrument { return nil }
 	var t *triage
 	var notes *stream
 	var streams []health.Stream

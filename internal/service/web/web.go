@@ -11,6 +11,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/scoring"
@@ -47,7 +48,7 @@ type Options struct {
 	Answered   healthroom.Answered                // tells what came of them
 	Trail      *httpapi.Trail                     // the latest of the audit log
 	// Questionnaires returns the questionnaires whose responses are scored, by name.
-	Questionnaires func() []questionnaires.Questionnaire
+	Questionnaires func() []*responses.Instrument
 	Changed        func()            // called when another generation was promoted
 	Topics         *topicindex.Index // searches the topics of all versions
 	Logger         *slog.Logger

@@ -17,13 +17,13 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/service/waitlist"
 	"github.com/wardcast/wardcast/internal/service/web"
 	"github.com/wardcast/wardcast/internal/service/web/live"
-	"github.com/wardcast/wardcast/internal/service/web/questionnaires"
 	"github.com/wardcast/wardcast/internal/service/web/webtest"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/topicindex"
@@ -64,7 +64,7 @@ func options(feed *live.Feed, store *models.Store, set func() *scoring.Set, topi
 		Health: func() *health.Snapshot {
 			return &health.Snapshot{At: time.Now(), Streams: []health.Status{triage}}
 		},
-		Questionnaires: func() []questionnaires.Questionnaire { return nil },
+		Questionnaires: func() []*responses.Instrument { return nil },
 		Replay: func(context.Context, string, msg.Reason, bool) (deadletter.Sent, error) {
 			return deadletter.Sent{}, nil
 		},

@@ -15,9 +15,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/wording"
@@ -27,12 +27,6 @@ import (
 //go:embed questionnaires.html
 var html string
 
-// Questionnaire is an instrument whose responses are scored.
-type Questionnaire struct {
-	Info  msg.Model
-	Model *model.Model
-}
-
 const (
 	printed  = 0.3  // loading from which a cell of the heat map is highlighted
 	topItems = 6    // number of items that describe a factor
@@ -41,12 +35,12 @@ const (
 
 type room struct {
 	*frame.Page
-	all  func() []Questionnaire
+	all  func() []*responses.Instrument
 	view *frame.Template
 }
 
 // New returns the routes of the page, for the questionnaires that all returns by name.
-func New(p *frame.Page, all func() []Questionnaire) []httpapi.Route {
+func New(p *frame.Page, all func() []*responses.Instrument) []httpapi.Route {
 	h := &room{Page: p, all: all, view: p.Template(html)}
 	return []httpapi.Route{
 		p.Route(h.page), frame.Get("/questionnaires.csv", h.csv), frame.Get("/questionnaires.json", h.json),
@@ -54,9 +48,9 @@ func New(p *frame.Page, all func() []Questionnaire) []httpapi.Route {
 }
 
 type view struct {
-	*Questionnaire // nil without questionnaires
-	Choices        []frame.Choice
-	Switches       []frame.Choice
+	*responses.Instrument // nil without questionnaires
+	Choices               []frame.Choice
+	Switches              []frame.Choice
 
 	Curves  []*chart.Chart // for wide and narrow screens
 	Choice  string
@@ -109,7 +103,7 @@ func (h *room) page(r *http.Request) http.Handler {
 	if missing != nil {
 		return missing
 	}
-	data := &view{Questionnaire: q}
+	data := &view{Instrument: q}
 	for _, other := range h.all() {
 		name := other.Info.Name
 		data.Choices = append(data.Choices, frame.Choice{Name: name, Label: name, Current: name == q.Info.Name})
@@ -130,11 +124,11 @@ func (h *room) page(r *http.Request) http.Handler {
 }
 
 // questionnaire returns the requested one, else the first, or the response that none exists.
-func (h *room) questionnaire(r *http.Request) (*Questionnaire, http.Handler) {
+func (h *room) questionnaire(r *http.Request) (*responses.Instrument, http.Handler) {
 	all, name := h.all(), r.URL.Query().Get("name")
-	for i := range all {
-		if name == "" || all[i].Info.Name == name {
-			return &all[i], nil
+	for _, q := range all {
+		if name == "" || q.Info.Name == name {
+			return q, nil
 		}
 	}
 	if name == "" {

@@ -10,13 +10,14 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/service/web/webtest"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
 // someQuestionnaires returns one with a cross-validation, and one with many items and without.
-func someQuestionnaires() []Questionnaire {
+func someQuestionnaires() []*responses.Instrument {
 	mood := &model.Model{
 		Items: []questionnaire.Item{
 			{Name: "q1", Text: "I have trouble <b>sleeping"}, {Name: "q2", Reversed: true}, {Name: "q3"},
@@ -46,8 +47,9 @@ func someQuestionnaires() []Questionnaire {
 		big.ICQF.Loadings.Set(j, j%factors, 1+float64(j%17)/10)
 		big.ICQF.Loadings.Set(j, (j+3)%factors, float64(j%13)/20)
 	}
-	return []Questionnaire{
-		{msg.Model{Name: "mood", Version: "v1"}, mood}, {msg.Model{Name: "survey", Version: "v2"}, big},
+	return []*responses.Instrument{
+		{Info: msg.Model{Name: "mood", Version: "v1"}, Model: mood},
+		{Info: msg.Model{Name: "survey", Version: "v2"}, Model: big},
 	}
 }
 
@@ -58,7 +60,7 @@ func TestPage(t *testing.T) {
 	s := webtest.New(t)
 	p, chosen := s.Page("/questionnaires", "Questionnaires"), someQuestionnaires()[0]
 	s.Serve(New(p, someQuestionnaires))
-	data := &view{Questionnaire: &chosen, Switches: []frame.Choice{
+	data := &view{Instrument: chosen, Switches: []frame.Choice{
 		{Name: "/1", Label: "1", Current: true}, {Name: "/2", Label: "2"},
 	}}
 	data.fill(1)
@@ -86,7 +88,7 @@ func TestPage(t *testing.T) {
 		"CSV of unknown": {Path: "/questionnaires.csv?name=x", Status: 404, Has: "No questionnaire of that name"},
 	})
 	empty := webtest.New(t)
-	empty.Serve(New(empty.Page("/questionnaires", "Questionnaires"), func() []Questionnaire { return nil }))
+	empty.Serve(New(empty.Page("/questionnaires", "Questionnaires"), func() []*responses.Instrument { return nil }))
 	empty.Check(map[string]webtest.Case{
 		"none":         {Path: "/questionnaires", Status: 200, Has: "No questionnaires are scored here."},
 		"none as CSV":  {Path: "/questionnaires.csv", Status: 404, Has: "No questionnaires are scored."},
