@@ -55,17 +55,7 @@ func calibrationSlope(y []bool, x []float64) *float64 {
 		return nil
 	}
 	newton := linalg.Newton{
-		Loss: func(theta []float64) float64 {
-			var sum float64
-			for i, v := range x {
-				eta := theta[0] + theta[1]*v
-				if y[i] {
-					eta = -eta
-				}
-				sum += linalg.Softplus(eta)
-			}
-			return sum
-		},
+		Loss: logisticLoss(y, func(i int, theta []float64) float64 { return theta[0] + theta[1]*x[i] }),
 		Step: func(step, theta []float64) bool {
 			var g0, g1, h00, h01, h11 float64
 			for i, v := range x {

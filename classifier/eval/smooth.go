@@ -116,17 +116,7 @@ func fitLogistic(y []bool, x, knots []float64) *logisticFit {
 		f.row(f.design.RawRowView(i), v)
 	}
 	newton := linalg.Newton{
-		Loss: func(theta []float64) float64 {
-			var sum float64
-			for i, positive := range y {
-				eta := f.eta(i, theta)
-				if positive {
-					eta = -eta
-				}
-				sum += linalg.Softplus(eta)
-			}
-			return sum
-		},
+		Loss: logisticLoss(y, f.eta),
 		Step: func(step, theta []float64) bool {
 			gradient := make([]float64, k)
 			for i := range y {
@@ -156,6 +146,21 @@ func fitLogistic(y []bool, x, knots []float64) *logisticFit {
 		return nil
 	}
 	return f
+}
+
+// logisticLoss returns −Σ ln P(y_i) as a function of θ by the log-odds eta of the rows.
+func logisticLoss(y []bool, eta func(i int, theta []float64) float64) func(theta []float64) float64 {
+	return func(theta []float64) float64 {
+		var sum float64
+		for i, positive := range y {
+			x := eta(i, theta)
+			if positive {
+				x = -x
+			}
+			sum += linalg.Softplus(x)
+		}
+		return sum
+	}
 }
 
 // row stores the terms of x: 1, x, and for each knot t_j but the last two

@@ -14,3 +14,13 @@ func For(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
+
+// Over reports whether a channel is closed, on which nobody sends.
+func Over(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/meter"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
+	"github.com/wardcast/wardcast/internal/wait"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -79,14 +80,7 @@ func (s *stream) open(o *Options, connection ingest.Connection, tracer trace.Tra
 }
 
 // waiting reports whether no model was in use so far.
-func (s *stream) waiting() bool {
-	select {
-	case <-s.begun:
-		return false
-	default:
-		return true
-	}
-}
+func (s *stream) waiting() bool { return !wait.Over(s.begun) }
 
 // consume answers records until ctx ends, once there are models to answer them.
 func (s *stream) consume(ctx context.Context) error {

@@ -25,6 +25,7 @@ import (
 	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/internal/meter"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
+	"github.com/wardcast/wardcast/internal/wait"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -163,14 +164,7 @@ func (r *reading) missing() {
 }
 
 // read reports whether the initial contents are read.
-func (r *reading) read() bool {
-	select {
-	case <-r.done:
-		return true
-	default:
-		return false
-	}
-}
+func (r *reading) read() bool { return wait.Over(r.done) }
 
 // until returns the time up to which all is known, or t if that is earlier or the KafkaTopic is missing.
 func (r *reading) until(t time.Time) time.Time {
@@ -235,12 +229,10 @@ func (d *Demand) follow(ctx context.Context, how *reading, topic string, each fu
 
 // begun returns an error until a model predicts.
 func (d *Demand) begun() error {
-	select {
-	case <-d.Begun:
+	if wait.Over(d.Begun) {
 		return nil
-	default:
-		return httpapi.ErrNoModel
 	}
+	return httpapi.ErrNoModel
 }
 
 // known waits until the past has been read, of which notes tell the patients, and what else is wanted, or returns the
