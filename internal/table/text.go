@@ -38,6 +38,18 @@ const (
 	maxCells, maxSparse = 1 << 24, 64
 )
 
+// AppendLine appends the next line of in to dst, with its end but at most so many bytes of it, and passes the rest.
+func AppendLine(dst []byte, in *bufio.Reader, most int) ([]byte, error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		part = part[:min(len(part), most)]
+		dst, most = append(dst, part...), most-len(part)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return dst, err
+		}
+	}
+}
+
 // Decompress returns the plain bytes of a file of this name: those of r, unless the name ends in .gz or .zst. The
 // caller must close it, and r.
 func Decompress(r io.Reader, name string) (io.ReadCloser, error) {

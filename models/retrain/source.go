@@ -127,7 +127,7 @@ func readFile(ctx context.Context, path string, p *progress, each func(*Message)
 			return err
 		}
 		var last error
-		if m.Value, last = line(lines, m.Value[:0]); last != nil && !errors.Is(last, io.EOF) {
+		if m.Value, last = table.AppendLine(m.Value[:0], lines, maxLine); last != nil && !errors.Is(last, io.EOF) {
 			return fail(m.Place.Position, last)
 		}
 		if m.Place.Position == 1 {
@@ -140,17 +140,6 @@ func readFile(ctx context.Context, path string, p *progress, each func(*Message)
 		}
 		if last != nil {
 			return nil
-		}
-	}
-}
-
-// line appends the next line to dst, at most maxLine bytes of it, and passes the rest.
-func line(in *bufio.Reader, dst []byte) ([]byte, error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		dst = append(dst, part[:min(len(part), maxLine-len(dst))]...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return dst, err
 		}
 	}
 }

@@ -181,27 +181,20 @@ func (l *lines) readLines() error {
 				return nil
 			}
 		}
-		next, from := line{}, len(l.data)
-		for {
-			part, err := l.in.ReadSlice('\n')
-			if len(l.data)-from+len(part) > maxLine {
-				next.err = &msg.Error{Reason: msg.TooLarge}
-			} else {
-				l.data = append(l.data, part...)
-			}
-			if errors.Is(err, bufio.ErrBufferFull) {
-				continue
-			}
-			next.text = l.data[from:]
-			if err == nil || len(next.text) > 0 || next.err != nil {
-				l.number++
-				next.number = l.number
-				l.batch = append(l.batch, next)
-			}
-			if err != nil {
-				return err
-			}
-			break
+		from := len(l.data)
+		var err error
+		l.data, err = table.AppendLine(l.data, l.in, maxLine+1)
+		next := line{text: l.data[from:]}
+		if len(next.text) > maxLine {
+			next.err = &msg.Error{Reason: msg.TooLarge}
+		}
+		if err == nil || len(next.text) > 0 {
+			l.number++
+			next.number = l.number
+			l.batch = append(l.batch, next)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
