@@ -186,6 +186,9 @@ func (m *Missing) Number(v float64) bool { return slices.Contains(m.numbers, v) 
 
 // Value returns the number in a cell, NaN for a missing entry.
 func (m *Missing) Value(cell string) (float64, error) {
+	if len(cell) == 1 && '0' <= cell[0] && cell[0] <= '9' && m.codes == nil { // as most answers
+		return float64(cell[0] - '0'), nil
+	}
 	cell = strings.TrimSpace(cell)
 	if m.Cell(cell) {
 		return math.NaN(), nil

@@ -10,13 +10,24 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 )
 
-// apart returns the range of the sorted answers that lie far from all others. The widest gap between two answers must
-// be wider than the narrowest gap and at least as wide as the answers on either side of it. The side with fewer answers
-// is apart; if both have as many, the one that reaches farther from 0.
-func apart(sorted []float64) (far questionnaire.Range, ok bool) {
+// apart returns the range of the answers that lie far from all others; the answers to each item are sorted. The widest
+// gap between two answers must be wider than the narrowest gap and at least as wide as the answers on either side of it.
+// The side with fewer answers is apart; if both have as many, the one that reaches farther from 0.
+func apart(items ...[]float64) (far questionnaire.Range, ok bool) {
+	var distinct []float64
+	excess := 0 // of answers above the gap over those below it
+	for _, sorted := range items {
+		for i, v := range sorted {
+			if i == 0 || v != sorted[i-1] {
+				distinct = append(distinct, v)
+			}
+		}
+		excess += len(sorted)
+	}
+	slices.Sort(distinct)
 	narrowest, widest, at := math.Inf(1), 0.0, 0
-	for i := 1; i < len(sorted); i++ {
-		gap := sorted[i] - sorted[i-1]
+	for i := 1; i < len(distinct); i++ {
+		gap := distinct[i] - distinct[i-1]
 		if gap > widest {
 			widest, at = gap, i
 		}
@@ -27,8 +38,12 @@ func apart(sorted []float64) (far questionnaire.Range, ok bool) {
 	if !(widest > narrowest) {
 		return far, false
 	}
-	low, high := ends(sorted[:at]), ends(sorted[at:])
-	if far = high; 2*at < len(sorted) || 2*at == len(sorted) && -low.Low > high.High {
+	for _, sorted := range items {
+		below, _ := slices.BinarySearch(sorted, distinct[at])
+		excess -= 2 * below
+	}
+	low, high := ends(distinct[:at]), ends(distinct[at:])
+	if far = high; excess > 0 || excess == 0 && -low.Low > high.High {
 		far = low
 	}
 	return far, widest >= max(low.High-low.Low, high.High-high.Low)

@@ -155,7 +155,6 @@ func answered(v float64) bool { return !math.IsNaN(v) }
 
 // Infer gives each item without a range that of the answers to it, and records answers far from all others.
 func (t *Table) Infer() {
-	var all []float64
 	own := make([][]float64, len(t.Items)) // the sorted answers to the items without a range
 	for j := range t.Items {
 		if t.Items[j].Range != nil {
@@ -168,10 +167,8 @@ func (t *Table) Infer() {
 			*t.Items[j].Range = ends(own[j])
 		}
 		t.Inferred = append(t.Inferred, t.Items[j].Name)
-		all = append(all, own[j]...)
 	}
-	slices.Sort(all)
-	common, found := apart(all)
+	common, found := apart(own...)
 	for j, item := range t.Items {
 		far := common
 		if alone, ok := apart(own[j]); ok && conventional(alone) {
