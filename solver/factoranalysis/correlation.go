@@ -82,6 +82,11 @@ func (e *ItemError) Error() string { return fmt.Sprintf("item in column %d %s", 
 // bivariate normal probabilities as the inner corners of its table, and FullInformation one NormalScore for each
 // iteration of Saturate.
 func Correlate(ctx context.Context, x mat.Matrix, kind Kind, threads int) (*Correlations, error) {
+	return correlate(ctx, x, nil, kind, threads)
+}
+
+// correlate is Correlate; confounds, n×c, shift the latent responses of Polychoric, unless they are nil.
+func correlate(ctx context.Context, x mat.Matrix, confounds *mat.Dense, kind Kind, threads int) (*Correlations, error) {
 	if threads < 0 {
 		return nil, fmt.Errorf("%w: %d threads", solver.ErrSettings, threads)
 	}
@@ -102,7 +107,20 @@ func Correlate(ctx context.Context, x mat.Matrix, kind Kind, threads int) (*Corr
 		if err != nil {
 			return nil, err
 		}
-		if c.raw, c.Unknown, err = polychoric(ctx, items, linalg.Threads(threads)); err != nil {
+		groups := make([]int, len(items[0].codes))
+		if confounds != nil {
+			s, err := newShifts(confounds)
+			if err != nil {
+				return nil, err
+			}
+			for j := range items {
+				if !s.regress(&items[j]) {
+					return nil, &ItemError{j, "does not vary"}
+				}
+			}
+			groups = s.of
+		}
+		if c.raw, c.Unknown, err = polychoric(ctx, items, groups, linalg.Threads(threads)); err != nil {
 			return nil, err
 		}
 	default:

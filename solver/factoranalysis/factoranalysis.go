@@ -89,6 +89,10 @@ type Settings struct {
 	Target *mat.Dense
 	// Regressed is the number of coefficients of the regression whose residuals are x. It reduces n in Fit.
 	Regressed int
+	// Answers, n×p, and Confounds, n×c, are for Polychoric, whose categories residuals no longer have: those that were
+	// regressed, and on what. The correlations are then those of normal variables that are the sum of a linear function
+	// of the confounds and of what is correlated. nil means that x are the answers.
+	Answers, Confounds *mat.Dense
 	// Quick leaves out the chi-square of FullInformation and what follows from it, which take most of the time.
 	Quick bool
 	// Threads is the largest number of goroutines; 0 means GOMAXPROCS. The bits do not depend on it.
@@ -159,7 +163,11 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 				solver.ErrSettings, s.Factors+1, RotateBifactor)
 		}
 	}
-	correlations, err := Correlate(ctx, x, s.Correlation, s.Threads)
+	of := x
+	if s.Answers != nil && s.Correlation == Polychoric {
+		of = s.Answers
+	}
+	correlations, err := correlate(ctx, of, s.Confounds, s.Correlation, s.Threads)
 	if err != nil {
 		return nil, fmt.Errorf("correlating: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
@@ -32,10 +33,12 @@ const (
 
 // item is a column of answers as ordered categories.
 type item struct {
-	codes []uint8 // category of each row from 0, missing for an unknown one
-	// thresholds are the K−1 normal quantiles of the cumulative shares; cumulative are their Φ, the shares themselves.
-	thresholds, cumulative []float64
+	codes   []uint8  // category of each row from 0, missing for an unknown one
+	margins []margin // of each group of rows
 }
+
+// margin is the distribution of a latent response: the K−1 thresholds of the categories, and their cumulative Φ.
+type margin struct{ thresholds, cumulative []float64 }
 
 const missing = math.MaxUint8
 
@@ -66,8 +69,7 @@ func categories(x mat.Matrix) ([]item, error) {
 				codes[i] = uint8(code)
 			}
 		}
-		thresholds := lists.Map(shares, mathext.NormalQuantile)
-		items[j] = item{codes: codes, thresholds: thresholds, cumulative: shares}
+		items[j] = item{codes, []margin{{lists.Map(shares, mathext.NormalQuantile), shares}}}
 	}
 	return items, nil
 }
@@ -78,11 +80,11 @@ func categories(x mat.Matrix) ([]item, error) {
 //
 //	Σ n_ab·log π_ab(ρ), n_ab the count of the answers a and b together, π_ab the bivariate normal probability of their cell,
 //
-// in [−0.9999, 0.9999]. No continuity correction is made.
+// in [−0.9999, 0.9999]. No continuity correction is made. Each group of rows has its own thresholds and π, and the sum is
+// over the groups too.
 //
 // Source: U. Olsson, "Maximum likelihood estimation of the polychoric correlation coefficient", 1979, section 3.
-func polychoric(ctx context.Context, items []item,
-	threads linalg.Threads,
+func polychoric(ctx context.Context, items []item, groups []int, threads linalg.Threads,
 ) (r *mat.SymDense, unknown [][2]int, err error) {
 	p := len(items)
 	pairs := make([][2]int, 0, p*(p-1)/2)
@@ -94,7 +96,7 @@ func polychoric(ctx context.Context, items []item,
 	found := make([]float64, len(pairs))
 	const flopsPerPair = 1 << 14
 	threads.Parallel(len(pairs), flopsPerPair*len(pairs), func(from, to int) {
-		var t table
+		t := table{groups: groups}
 		for e := from; e < to && ctx.Err() == nil; e++ {
 			t.fill(&items[pairs[e][0]], &items[pairs[e][1]])
 			found[e] = t.correlation()
@@ -117,10 +119,12 @@ func polychoric(ctx context.Context, items []item,
 	return r, unknown, nil
 }
 
-// table is the contingency table of a pair of items, with the memory for its likelihood.
+// table is the contingency table of a pair of items in each group, with the memory for its likelihood.
 type table struct {
+	groups []int // of each row
 	a, b   *item
-	counts []float64 // rows are the categories of a, width those of b
+	counts []float64 // group after group; rows are the categories of a, width those of b
+	cells  int       // of a group
 	width  int
 	normal BivariateNormal
 	// above and here are two rows of corners, each with probabilities and densities at all thresholds of b and at ±∞.
@@ -131,14 +135,15 @@ type table struct {
 type corner struct{ probability, density float64 }
 
 func (t *table) fill(a, b *item) {
-	t.a, t.b, t.width = a, b, len(b.thresholds)+1
-	cells, corners := (len(a.thresholds)+1)*t.width, t.width+1
-	t.counts = slices.Grow(t.counts[:0], cells)[:cells]
+	t.a, t.b, t.width = a, b, len(b.margins[0].thresholds)+1
+	t.cells = (len(a.margins[0].thresholds) + 1) * t.width
+	all, corners := len(a.margins)*t.cells, t.width+1
+	t.counts = slices.Grow(t.counts[:0], all)[:all]
 	t.above, t.here = slices.Grow(t.above[:0], corners)[:corners], slices.Grow(t.here[:0], corners)[:corners]
 	clear(t.counts)
 	for i, code := range a.codes {
 		if other := b.codes[i]; code != missing && other != missing {
-			t.counts[int(code)*t.width+int(other)]++
+			t.counts[t.groups[i]*t.cells+int(code)*t.width+int(other)]++
 		}
 	}
 }
@@ -175,7 +180,7 @@ func (t *table) correlation() float64 {
 func (t *table) pearson() float64 {
 	var n, sa, sb, saa, sbb, sab float64
 	for e, count := range t.counts {
-		a, b := float64(e/t.width), float64(e%t.width)
+		a, b := float64(e%t.cells/t.width), float64(e%t.width)
 		n += count
 		sa += count * a
 		sb += count * b
@@ -190,43 +195,48 @@ func (t *table) pearson() float64 {
 	return (n*sab - sa*sb) / math.Sqrt(va*vb)
 }
 
-// score returns the derivative of the log-likelihood and the expected information, N·Σ (∂π)²/π.
+// score returns the derivative of the log-likelihood and the expected information, the sum of n_g·Σ (∂π)²/π over groups.
 func (t *table) score(rho float64) (slope, information float64) {
 	t.normal.To(rho)
-	var n float64
-	clear(t.above)
-	rows := len(t.a.thresholds) + 1
-	for row := range rows {
-		t.corners(row)
-		for c := range t.width {
-			count := t.counts[row*t.width+c]
-			probability := max(leastProbability, t.here[c+1].probability-t.here[c].probability-t.above[c+1].probability+
-				t.above[c].probability)
-			change := t.here[c+1].density - t.here[c].density - t.above[c+1].density + t.above[c].density
-			slope += count * change / probability
-			information += change * change / probability
-			n += count
+	for g := range t.a.margins {
+		a, b := &t.a.margins[g], &t.b.margins[g]
+		counts, squares := t.counts[g*t.cells:][:t.cells], 0.0
+		n := floats.Sum(counts)
+		if n == 0 {
+			continue
 		}
-		t.above, t.here = t.here, t.above
+		clear(t.above)
+		for row := range len(a.thresholds) + 1 {
+			t.corners(row, a, b)
+			for c := range t.width {
+				probability := max(leastProbability, t.here[c+1].probability-t.here[c].probability-
+					t.above[c+1].probability+t.above[c].probability)
+				change := t.here[c+1].density - t.here[c].density - t.above[c+1].density + t.above[c].density
+				slope += counts[row*t.width+c] * change / probability
+				squares += change * change / probability
+			}
+			t.above, t.here = t.here, t.above
+		}
+		information += n * squares
 	}
-	return slope, n * information
+	return slope, information
 }
 
 // corners fills here with the corners at the upper threshold of a row.
-func (t *table) corners(row int) {
+func (t *table) corners(row int, a, b *margin) {
 	t.here[0] = corner{}
-	if row == len(t.a.thresholds) { // +∞
-		for c, share := range t.b.cumulative {
+	if row == len(a.thresholds) { // +∞
+		for c, share := range b.cumulative {
 			t.here[c+1] = corner{probability: share}
 		}
 		t.here[t.width] = corner{probability: 1}
 		return
 	}
-	a, shareA := t.a.thresholds[row], t.a.cumulative[row]
-	for c, b := range t.b.thresholds {
-		t.here[c+1] = corner{t.normal.CDF(a, b, shareA, t.b.cumulative[c]), t.normal.Density(a, b)}
+	x, share := a.thresholds[row], a.cumulative[row]
+	for c, y := range b.thresholds {
+		t.here[c+1] = corner{t.normal.CDF(x, y, share, b.cumulative[c]), t.normal.Density(x, y)}
 	}
-	t.here[t.width] = corner{probability: shareA}
+	t.here[t.width] = corner{probability: share}
 }
 
 const (

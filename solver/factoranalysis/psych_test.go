@@ -190,3 +190,36 @@ func TestPsychPolychoric(t *testing.T) {
 		})
 	}
 }
+
+// TestGiven compares polychoric correlations given confounds with lavaan's, which searches for them to about 1e-6.
+func TestGiven(t *testing.T) {
+	t.Parallel()
+	var want struct {
+		Correlations [][]float64 `json:"correlations"`
+	}
+	text, err := os.ReadFile(filepath.Join("testdata", "given.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	all := readAnswers(t, filepath.Join("testdata", "answers.csv"))
+	n, _ := all.Dims()
+	confounds := mat.NewDense(n, 6, nil) // q8 and each answer to q9, of which one depends on the others
+	for i := range n {
+		confounds.Set(i, 0, all.At(i, 7))
+		confounds.Set(i, int(all.At(i, 8)), 1)
+	}
+	x := mat.DenseCopyOf(all.Slice(0, n, 0, 7))
+	m := fit(t, x, factoranalysis.Settings{
+		Factors: 1, Correlation: factoranalysis.Polychoric, Answers: x, Confounds: confounds,
+	})
+	for i, row := range want.Correlations {
+		for j, r := range row {
+			if got := m.Correlations.R.At(i, j); math.Abs(got-r) > 1e-5 {
+				t.Errorf("correlation of items %d and %d given confounds: %v, lavaan's is %v", i, j, got, r)
+			}
+		}
+	}
+}

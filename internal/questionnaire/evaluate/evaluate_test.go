@@ -169,10 +169,10 @@ func TestEvaluateRefuses(t *testing.T) {
 	}
 	o = evaluateOptions(t)
 	o.Methods, o.Correlation = []string{"sums", "fa"}, model.Polychoric
-	o.Columns.Confounds = []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}}
+	o.Missing = model.FIML
 	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
 		!strings.Contains(err.Error(), "polychoric") {
-		t.Errorf("polychoric correlations with a confound: %v", err)
+		t.Errorf("polychoric correlations by full information: %v", err)
 	}
 	o = evaluateOptions(t)
 	o.Methods = []string{"promax"}

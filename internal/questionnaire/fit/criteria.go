@@ -115,8 +115,9 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 		return nil, err
 	}
 	var a *rank.ParallelAnalysis
+	pearson := out.Of == ofComponents || o.leaveNoCategories()
 	kind, err := o.correlating(func(kind factoranalysis.Kind) (err error) {
-		if out.Of == ofComponents {
+		if pearson {
 			kind = factoranalysis.Pearson
 		}
 		a, err = rank.Parallel(ctx, x, rank.ParallelSettings{
@@ -128,7 +129,7 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	})
 	switch {
 	case kind == factoranalysis.Pearson:
-	case out.Of == ofComponents:
+	case pearson:
 		out.Correlation = factoranalysis.Pearson
 	default:
 		out.Correlation = kind
@@ -202,6 +203,9 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 		return nil, err
 	}
 	kind, err := o.correlating(func(kind factoranalysis.Kind) error {
+		if o.leaveNoCategories() {
+			kind = factoranalysis.Pearson
+		}
 		c, err := factoranalysis.Correlate(ctx, x, kind, o.Threads)
 		if err == nil {
 			out.Curve, _, err = rank.FilledMAP(ctx, c)
@@ -211,7 +215,10 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("%q: %w", o.Input, context.Cause(ctx))
 	}
-	if kind != factoranalysis.Pearson {
+	switch {
+	case o.leaveNoCategories():
+		out.Correlation = factoranalysis.Pearson
+	case kind != factoranalysis.Pearson:
 		out.Correlation = kind
 	}
 	switch {
@@ -225,6 +232,12 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 		out.Suggested = &least
 	}
 	return out, nil
+}
+
+// leaveNoCategories reports whether the answers are without categories for polychoric correlations once the confounds'
+// effects are subtracted: criteria then use Pearson's.
+func (o *Options) leaveNoCategories() bool {
+	return o.kind() == factoranalysis.Polychoric && len(o.Columns.Confounds) > 0
 }
 
 // correlated returns the answers to correlate, less the confounds' effects if the method uses confounds.

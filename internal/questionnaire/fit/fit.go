@@ -82,12 +82,8 @@ type Outcome struct {
 }
 
 // CheckCorrelation returns an error that wraps questionnaire.ErrOptions if factor analysis cannot use the correlations:
-// answers less the confounds' effects have no categories for polychoric ones, which are computed by pairs only.
+// polychoric ones are computed by pairs only.
 func (o *Options) CheckCorrelation() error {
-	if o.Correlation == model.Polychoric && len(o.Columns.Confounds) > 0 {
-		return questionnaire.Optionf("polychoric correlations cannot be used with confounds, which leave no " +
-			"categories: omit --confounds or use --correlation pearson")
-	}
 	if o.Correlation == model.Polychoric && o.Missing == model.FIML {
 		return questionnaire.Optionf("full information is of pearson correlations; polychoric ones use the " +
 			"participants who answered both items: use --missing pairwise or listwise")

@@ -177,7 +177,7 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	if err != nil {
 		return err
 	}
-	regressed := 0
+	given, regressed := x, 0
 	if known != nil {
 		if x, l.fa.ConfoundLoadings, err = WithoutConfounds(x, known); err != nil {
 			return err
@@ -203,7 +203,8 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		m, err = factoranalysis.Fit(ctx, x, factoranalysis.Settings{
 			Factors: factors, Extraction: factoranalysis.Extraction(o.Extraction),
 			Rotation: factoranalysis.Rotation(o.Rotation), Target: o.targetOf(lists.Take(l.study.Items, l.Items)),
-			Correlation: kind, Regressed: regressed, Quick: o.quick, Threads: o.Threads,
+			Correlation: kind, Regressed: regressed, Answers: given, Confounds: known, Quick: o.quick,
+			Threads: o.Threads,
 		})
 		return err
 	})

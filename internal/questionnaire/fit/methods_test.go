@@ -3,6 +3,7 @@ package fit_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -226,17 +227,46 @@ func TestMethodsChoose(t *testing.T) {
 	}
 }
 
-// What confounds leave of the answers has no categories, so polychoric correlations of it mean nothing, however few
-// values it has.
-func TestPolychoricRefusesConfounds(t *testing.T) {
+// The loadings of polychoric correlations with confounds are those of the responses behind the answers. An item that a
+// confound determines has none.
+func TestPolychoricWithConfounds(t *testing.T) {
 	t.Parallel()
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
-		questionnairetest.CSV(questionnairetest.Rows(1))))
-	o.Method, o.Betas, o.Correlation = model.MethodFA, nil, model.Polychoric
-	o.Columns.Confounds = []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}}
-	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
-		!strings.Contains(err.Error(), "polychoric") {
-		t.Errorf("polychoric correlations with a confound: %v", err)
+	const n, items, loading, shift = 4000, 6, 0.7, 0.8
+	rng := rand.New(rand.NewPCG(1, 2))
+	rows := [][]string{{"id", "site", "age", "old"}}
+	for j := range items {
+		rows[0] = append(rows[0], fmt.Sprintf("q%d", j))
+	}
+	for i := range n {
+		site, age, factor := i%3, 20+rng.IntN(60), rng.NormFloat64()
+		row := []string{strconv.Itoa(i), string(rune('a' + site)), strconv.Itoa(age), strconv.Itoa(age / 50)}
+		for j := range items {
+			response := loading*factor + math.Sqrt(1-loading*loading)*rng.NormFloat64()
+			response += shift * (float64(site-1) + float64(age-50)/30)
+			row = append(row, strconv.Itoa(max(0, min(3, int(response+float64(j%3))))))
+		}
+		rows = append(rows, row)
+	}
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)))
+	o.Method, o.Factors, o.Betas, o.Correlation = model.MethodFA, []int{1}, nil, model.Polychoric
+	o.Columns.Items = []string{"q*"}
+	o.Columns.Confounds = []questionnaire.Confound{
+		{Name: "site", Kind: questionnaire.Categorical}, {Name: "age", Kind: questionnaire.Numeric},
+	}
+	out, err := fit.Fit(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const error4 = 0.04 // four standard errors
+	for j := range items {
+		if got := out.Model.Loadings().At(j, 0); math.Abs(got-loading) > error4 {
+			t.Errorf("item %d loads %v, planted %v", j, got, loading)
+		}
+	}
+	o.Columns.Items = []string{"q*", "old"}
+	o.Columns.Confounds[1] = questionnaire.Confound{Name: "age", Kind: questionnaire.Categorical}
+	if _, err := fit.Fit(t.Context(), o); err == nil || !strings.Contains(err.Error(), `"old"`) {
+		t.Errorf("an item that a confound determines: %v", err)
 	}
 }
 
