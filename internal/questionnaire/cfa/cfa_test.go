@@ -135,8 +135,8 @@ func TestSyntaxGoverns(t *testing.T) {
 	if math.Abs(float64(a-b)) > 1e-4 {
 		t.Errorf("the unit of the factors changes a standardized loading from %v to %v", a, b)
 	}
-	held := run(t, cfa.Options{}, text,
-		"f =~ q1 + a*q2 + b*q3\ng =~ q4 + 0.8*q5 + start(0.5)*q6\na == b\nf ~~ 0*g\nq1 ~~ q4")
+	const constrained = "f =~ q1 + a*q2 + b*q3\ng =~ q4 + 0.8*q5 + start(0.5)*q6\na == b\nf ~~ 0*g\nq1 ~~ q4"
+	held := run(t, cfa.Options{}, text, constrained)
 	two, three := find(t, held, "", "f =~ q2"), find(t, held, "", "f =~ q3")
 	if two.Estimate != three.Estimate || two.SE != three.SE || !two.SE.Defined() {
 		t.Errorf("equal loadings are %+v and %+v", two, three)
@@ -156,6 +156,14 @@ func TestSyntaxGoverns(t *testing.T) {
 	if fall := float64(held.Fit.ChiSquare - freed.Fit.ChiSquare); index.LHS != "f" || index.RHS != "g" ||
 		math.Abs(index.MI-fall) > .2*fall {
 		t.Errorf("the greatest modification index is %+v; chi-square falls by %v", index, fall)
+	}
+	same := func(a, b cfa.Modification) bool {
+		return a.LHS == b.LHS && a.RHS == b.RHS && math.Abs(a.MI-b.MI) < 1e-4
+	}
+	all := run(t, cfa.Options{Estimator: cfa.FIML}, text, constrained)
+	if !slices.EqualFunc(all.Modifications, held.Modifications, same) {
+		t.Errorf("without missing answers, FIML has the modification indices %+v, ML %+v", all.Modifications[:3],
+			held.Modifications[:3])
 	}
 }
 

@@ -106,7 +106,7 @@ func (d *normalData) fit(ctx context.Context, equal step) (*fitted, error) {
 	for _, s := range d.saturated {
 		covariances, means = append(covariances, s.Covariance), append(means, s.Mean)
 	}
-	of := func(m *model) objective { return newNormal(m, d.patterns, d.full) }
+	of := func(m *model) objective { return newNormal(m, d.patterns) }
 	o := of(m)
 	f := &fitted{model: m, objective: o}
 	f.theta, err = m.search(ctx, equal, of, func(m *model) []float64 { return m.start(covariances, means, nil) })
@@ -122,6 +122,12 @@ func (d *normalData) fit(ctx context.Context, equal step) (*fitted, error) {
 		return nil, fmt.Errorf("%w: the estimates are no maximum of the likelihood", ErrUnconverged)
 	}
 	f.bread = f.errors
+	if d.full {
+		_, expected := o.scoring(f.theta, false)
+		if inverse, ok := scaledInverse(expected, 0); ok {
+			f.bread = inverse
+		}
+	}
 	log := -o.loss(f.theta)
 	f.test = test{max(0, 2*(d.log-log)), df}
 	p := len(m.items)
@@ -170,7 +176,7 @@ func (d *normalData) srmr(f *fitted) (sum float64) {
 }
 
 // modifications returns the modification indices of loadings and covariances that the model lacks or fixes, largest
-// first. With the derivatives g of the function, I of its information and that of the free parameters F,
+// first. With the derivatives g of the function, I of its expected information and that of the free parameters F,
 //
 //	V = I_aa − I_aF·I_FF⁻¹·I_Fa,  MI = g²/V,  expected change = −g/V:
 //

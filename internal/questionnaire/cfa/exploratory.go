@@ -43,7 +43,7 @@ func Information(u *factoranalysis.Unrotated) *mat.SymDense {
 	for t := range k {
 		m.cells = append(m.cells, cell{kind: covariance, i: p + t, j: p + t, free: fixed, value: 1})
 	}
-	o := newNormal(m, [][]factoranalysis.Pattern{u.Patterns}, m.means)
+	o := newNormal(m, [][]factoranalysis.Pattern{u.Patterns})
 	if math.IsInf(o.loss(theta), 1) {
 		return nil
 	}

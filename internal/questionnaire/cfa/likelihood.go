@@ -15,8 +15,8 @@ type objective interface {
 	loss(theta []float64) float64
 	// scoring returns its derivative at θ, and its second derivative or the expectation of that.
 	scoring(theta []float64, observed bool) (gradient []float64, information *mat.SymDense)
-	// candidates returns for each cell the derivative of the function at θ, its second derivatives with the free
-	// parameters, and with itself, by the information that standard errors use.
+	// candidates returns for each cell the derivative of the function at θ, and the expectation of its second
+	// derivatives with the free parameters, and with itself.
 	candidates(theta []float64, cells []cell) (gradient []float64, cross *mat.Dense, own []float64)
 }
 
@@ -24,12 +24,11 @@ type objective interface {
 type normal struct {
 	*model
 	patterns [][]factoranalysis.Pattern // of each group
-	observed bool                       // standard errors by the observed information; otherwise by the expected one
 	free     []cell
 }
 
-func newNormal(m *model, patterns [][]factoranalysis.Pattern, observed bool) *normal {
-	return &normal{model: m, patterns: patterns, observed: observed, free: m.freeCells()}
+func newNormal(m *model, patterns [][]factoranalysis.Pattern) *normal {
+	return &normal{model: m, patterns: patterns, free: m.freeCells()}
 }
 
 // mu returns the implied means: without means in the model, those of the answers.
@@ -168,9 +167,6 @@ func (o *normal) information(all []implied, scores []score, rows, columns []cell
 				}
 				add(a, b, v)
 			}
-			if own != nil && scores != nil {
-				own[a] -= im.second(&rows[a], &rows[a], &scores[g])
-			}
 		}
 	}
 }
@@ -216,13 +212,9 @@ func (im *implied) second(a, b *cell, of *score) (sum float64) {
 
 func (o *normal) candidates(theta []float64, cells []cell) (gradient []float64, cross *mat.Dense, own []float64) {
 	all := o.at(theta)
-	scores := o.scores(all)
-	gradient = gradientOf(all, scores, cells)
-	if !o.observed {
-		scores = nil
-	}
+	gradient = gradientOf(all, o.scores(all), cells)
 	cross, own = mat.NewDense(len(cells), o.model.free, nil), make([]float64, len(cells))
-	o.information(all, scores, cells, o.free, own, func(a, b int, v float64) {
+	o.information(all, nil, cells, o.free, own, func(a, b int, v float64) {
 		cross.Set(a, o.free[b].free, cross.At(a, o.free[b].free)+v)
 	})
 	return gradient, cross, own
