@@ -80,7 +80,7 @@ func categories(x mat.Matrix) ([]item, error) {
 //
 //	Σ n_ab·log π_ab(ρ), n_ab the count of the answers a and b together, π_ab the bivariate normal probability of their cell,
 //
-// in [−0.9999, 0.9999]. No continuity correction is made. Each group of rows has its own thresholds and π, and the sum is
+// in [−0.9999, 0.9999]. No continuity correction is made. Each group of rows has its own thresholds and π; the sum is
 // over the groups too.
 //
 // Source: U. Olsson, "Maximum likelihood estimation of the polychoric correlation coefficient", 1979, section 3.
@@ -195,7 +195,7 @@ func (t *table) pearson() float64 {
 	return (n*sab - sa*sb) / math.Sqrt(va*vb)
 }
 
-// score returns the derivative of the log-likelihood and the expected information, the sum of n_g·Σ (∂π)²/π over groups.
+// score returns the derivative of the log-likelihood and the expected information, Σ_g n_g·Σ (∂π)²/π.
 func (t *table) score(rho float64) (slope, information float64) {
 	t.normal.To(rho)
 	for g := range t.a.margins {

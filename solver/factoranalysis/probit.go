@@ -16,7 +16,7 @@ import (
 // shifts are groups of rows with the same confounds. Confounds shift the latent responses of a group.
 type shifts struct {
 	of []int // the group of each row
-	// basis, G×r, has a row for each group. Over the rows of x, its columns have mean 0, variance 1 and no correlations.
+	// basis, G×r, has a row for each group. Over all rows, its columns have mean 0, variance 1 and no correlations.
 	basis *mat.Dense
 }
 

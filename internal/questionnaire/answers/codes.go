@@ -11,8 +11,8 @@ import (
 )
 
 // apart returns the range of the answers that lie far from all others; the answers to each item are sorted. The widest
-// gap between two answers must be wider than the narrowest gap and at least as wide as the answers on either side of it.
-// The side with fewer answers is apart; if both have as many, the one that reaches farther from 0.
+// gap between two answers must be wider than the narrowest gap, and at least as wide as the answers on either side of
+// it. The side with fewer answers is apart; if both have as many, the one that reaches farther from 0.
 func apart(items ...[]float64) (far questionnaire.Range, ok bool) {
 	var distinct []float64
 	excess := 0 // of answers above the gap over those below it

@@ -41,7 +41,8 @@ type normalData struct {
 	log, base float64 // log-likelihoods of the saturated model and of the one without common factors
 }
 
-func newNormalData(ctx context.Context, f *frame, groups []string, samples []*mat.Dense, full bool) (*normalData, error) {
+func newNormalData(ctx context.Context, f *frame, groups []string, samples []*mat.Dense, full bool,
+) (*normalData, error) {
 	d := &normalData{frame: f, groups: groups, full: full}
 	for g, x := range samples {
 		patterns := factoranalysis.Patterns(x)
