@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -121,20 +120,10 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 			"%q was fitted to several visits of each participant, so a score has no single age; fit norms on a model "+
 				"of one visit", c.Model)
 	}
-	columns := model.FactorNames(m.Loadings())
-	withErrors, err := c.withErrors()
-	if err != nil {
-		return err
-	}
-	if withErrors {
-		for _, factor := range slices.Clone(columns) {
-			columns = append(columns, model.ErrorName(factor))
-		}
-	}
 	if err := c.checkScores(m); err != nil {
 		return err
 	}
-	scores, err := answers.ReadSheet(c.Scores, answers.SheetColumns{ID: answers.DefaultID, Numbers: columns})
+	scores, err := answers.ReadScores(c.Scores, m)
 	if err != nil {
 		return err
 	}
@@ -165,16 +154,6 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 		grid.Add(cmp.Or(cell.Ages, "all"), cmp.Or(cell.Sex, "all"), cell.Participants, has)
 	}
 	return c.Print(d, n, grid)
-}
-
-func (c *questionnaireNormsCmd) withErrors() (bool, error) {
-	r, err := table.Open(c.Scores, table.Options{})
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = r.Close() }() // it was only read
-	return slices.ContainsFunc(r.Header,
-		func(name string) bool { return strings.HasPrefix(name, model.ErrorName("")) }), nil
 }
 
 // checkScores returns an error for the scores of another fit, and for those of the factorization, which a fit of ICQF

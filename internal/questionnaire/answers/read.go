@@ -16,6 +16,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
 )
 
@@ -364,11 +365,14 @@ type SheetColumns struct {
 	Levels  []string                           // such as a sex
 	Missing []string                           // further codes of missing entries
 	Warn    func(message string, facts ...any) // that of table.Options
+
+	optional []string // further numbers, if the table has any of these columns
 }
 
 // Sheet is a table with one row for each participant.
 type Sheet struct {
 	File     string
+	Header   []string // of all columns
 	Rows     []SheetRow
 	Numbered bool // no column of ids: participants are numbered from 1, like in Read
 }
@@ -390,12 +394,15 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 	}
 	defer func() { _ = src.Close() }() // it was only read
 	id, _, errID := src.idColumn(c.ID)
+	if slices.ContainsFunc(c.optional, func(name string) bool { return src.Index(name) >= 0 }) {
+		c.Numbers = slices.Concat(c.Numbers, c.optional)
+	}
 	at, err := src.places(slices.Concat(c.Numbers, c.Levels))
 	if err = cmp.Or(errID, err); err != nil {
 		return nil, src.at(src.HeaderLine, err)
 	}
-	s, missing, lineOf := &Sheet{File: src.File, Numbered: id == none}, questionnaire.NewMissing(c.Missing),
-		map[string]int{}
+	s, lineOf := &Sheet{File: src.File, Header: src.Header, Numbered: id == none}, map[string]int{}
+	missing := questionnaire.NewMissing(c.Missing)
 	for row, err := range src.Rows(at[:len(c.Numbers)]...) {
 		if err != nil {
 			return nil, err
@@ -424,6 +431,12 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 		s.Rows = append(s.Rows, r)
 	}
 	return s, nil
+}
+
+// ReadScores is ReadSheet for scores of a model: the numbers are the factors, then their standard errors if there are any.
+func ReadScores(path string, m *model.Model) (*Sheet, error) {
+	names := model.FactorNames(m.Loadings())
+	return ReadSheet(path, SheetColumns{ID: DefaultID, Numbers: names, optional: lists.Map(names, model.ErrorName)})
 }
 
 // ByID returns the rows by their ids.

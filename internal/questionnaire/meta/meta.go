@@ -113,26 +113,22 @@ func join(stages []stage) (*answers.Table, error) {
 	var cells []float64
 	width := len(t.Items)
 	for _, s := range stages {
-		path := filepath.Join(s.dir, model.ScoresFile)
-		scores, err := readScores(path, s.Summary.FactorFits)
+		scores, err := readScores(filepath.Join(s.dir, model.ScoresFile), s.Model)
 		if err != nil {
 			return nil, err
 		}
-		if n := s.Summary.Participants - s.Summary.TooFew; len(scores.IDs) != n {
-			return nil, &table.Error{File: path, Err: fmt.Errorf("%w: %d participants instead of %d",
-				questionnaire.ErrOtherScores, len(scores.IDs), n)}
-		}
-		for r, id := range scores.IDs {
-			if !slices.ContainsFunc(scores.Values.RawRowView(r), func(v float64) bool { return v == v }) {
+		for _, r := range scores.Rows {
+			values := r.Numbers[:s.Summary.Factors]
+			if !slices.ContainsFunc(values, func(v float64) bool { return v == v }) {
 				continue // none of their scores is a measurement
 			}
-			to, ok := row[id]
+			to, ok := row[r.ID]
 			if !ok {
 				to = len(t.IDs)
-				row[id] = to
-				cells, t.IDs, t.Lines = append(cells, missing(width)...), append(t.IDs, id), append(t.Lines, r+2)
+				row[r.ID] = to
+				cells, t.IDs, t.Lines = append(cells, missing(width)...), append(t.IDs, r.ID), append(t.Lines, r.Line)
 			}
-			copy(cells[to*width+at:], scores.Values.RawRowView(r))
+			copy(cells[to*width+at:], values)
 		}
 		at += s.Summary.Factors
 	}
@@ -140,54 +136,29 @@ func join(stages []stage) (*answers.Table, error) {
 	return t, checkShared(t)
 }
 
-// readScores reads a table written by Scores.CSV for these factors. A score that is not a measurement is NaN.
-func readScores(path string, fits []model.FactorFit) (*model.Scores, error) {
-	factors := len(fits)
-	r, err := table.Open(path, table.Options{})
+// readScores reads the scores of a model in a table written by Scores.CSV. A score that is not a measurement is NaN.
+func readScores(path string, m *model.Model) (*answers.Sheet, error) {
+	s, err := answers.ReadScores(path, m)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }() // it was only read
-	width, errors := len(r.Header), 2*factors+2
-	if sums := slices.IndexFunc(r.Header, model.IsSum); sums >= 0 {
-		width = sums
+	fits, n := m.Summary.FactorFits, m.Summary.Participants-m.Summary.TooFew
+	if more := slices.Contains(s.Header, "factor"+strconv.Itoa(len(fits)+1)); more || len(s.Rows) != n {
+		return nil, &table.Error{File: path, Err: fmt.Errorf("%w: %d participants instead of %d, or more than %d factors",
+			questionnaire.ErrOtherScores, len(s.Rows), n, len(fits))}
 	}
-	if width != factors+1 && width != errors {
-		return nil, &table.Error{File: path, Line: r.HeaderLine, Err: fmt.Errorf(
-			"%d columns, must be %d, or %d with standard errors", width, factors+1, errors)}
-	}
-	s := &model.Scores{}
-	seen := map[string]bool{}
-	var values []float64
-	for row, err := range r.Rows() {
-		if err != nil {
-			return nil, err
-		}
-		id := strings.Clone(row.Cells[0])
-		if seen[id] {
-			return nil, &table.Error{File: path, Line: row.Line, Err: questionnaire.ErrSameID}
-		}
-		seen[id], s.IDs = true, append(s.IDs, id)
-		for c, cell := range row.Cells[1 : factors+1] {
-			v, err := questionnaire.Number(cell)
-			if err == nil && !(v >= 0 && v <= 1) {
-				err = questionnaire.ErrOutOfRange
+	for _, row := range s.Rows {
+		for t := range fits {
+			v := &row.Numbers[t]
+			if !(*v >= 0 && *v <= 1) {
+				names := model.FactorNames(m.Loadings())
+				return nil, &table.Error{File: path, Line: row.Line, Column: names[t], Err: questionnaire.ErrOutOfRange}
 			}
-			at := c + 1
-			if err == nil && width == errors {
-				var e float64
-				at += factors + 1
-				if e, err = questionnaire.Number(row.Cells[at]); !fits[c].Measures(e) {
-					v = math.NaN()
-				}
+			if len(row.Numbers) > len(fits) && !fits[t].Measures(row.Numbers[len(fits)+t]) {
+				*v = math.NaN()
 			}
-			if err != nil {
-				return nil, &table.Error{File: path, Line: row.Line, Column: r.Header[at], Err: err}
-			}
-			values = append(values, v)
 		}
 	}
-	s.Values = mat.NewDense(len(s.IDs), factors, values)
 	return s, nil
 }
 
