@@ -175,6 +175,21 @@ type TracePoint struct {
 	Seconds   float64 `json:"seconds"`
 }
 
+// Candidate is a choice of the number of factors and, for methods that have them, of the weight of the penalties.
+type Candidate struct {
+	Factors int     `json:"factors"`
+	Beta    float64 `json:"beta"`
+}
+
+// ErrorPoint is the cross-validated error of a candidate.
+type ErrorPoint struct {
+	Candidate
+	// Error is the mean over folds of the mean squared error of the held-out observed cells. StandardError is its
+	// standard error: from the deviation between partitions, or between the folds if there is one partition.
+	Error         float64 `json:"error"`
+	StandardError float64 `json:"standard_error"`
+}
+
 // Seconds is the wall time of the parts of a run.
 type Seconds struct {
 	// Init is the time for checks and start, Solve that for updates and result.

@@ -421,20 +421,13 @@ func write(dir string, report *Report, result *solver.Result) error {
 
 // tensors returns the factors under their names, and the head of a supervised result.
 func tensors(r *solver.Result) safetensors.Tensors {
-	all := safetensors.Tensors{"scores": tensor(r.Scores), "topics": tensor(r.Topics)}
+	all := safetensors.Tensors{"scores": safetensors.Of(r.Scores), "topics": safetensors.Of(r.Topics)}
 	if h := r.Head; h != nil {
-		kappa := len(h.Intercept)
-		all["coefficients"], all["intercept"] = tensor(h.Coefficients),
-			safetensors.Tensor{Shape: []int{kappa}, Data: h.Intercept}
-		all["aux_coefficients"] = safetensors.Tensor{Shape: []int{kappa, 0}}
+		all["coefficients"], all["intercept"] = safetensors.Of(h.Coefficients), safetensors.OfList(h.Intercept)
+		all["aux_coefficients"] = safetensors.Tensor{Shape: []int{len(h.Intercept), 0}}
 		if h.AuxCoefficients != nil {
-			all["aux_coefficients"] = tensor(h.AuxCoefficients)
+			all["aux_coefficients"] = safetensors.Of(h.AuxCoefficients)
 		}
 	}
 	return all
-}
-
-func tensor(m *mat.Dense) safetensors.Tensor {
-	raw := mat.DenseCopyOf(m).RawMatrix()
-	return safetensors.Tensor{Shape: []int{raw.Rows, raw.Cols}, Data: raw.Data}
 }

@@ -48,15 +48,11 @@ func readMessage(r io.Reader) (*message, error) {
 }
 
 func (m *message) vector(name string, values []float64) {
-	m.tensors[name] = safetensors.Tensor{Shape: []int{len(values)}, Data: values}
+	m.tensors[name] = safetensors.OfList(values)
 }
 
 func (m *message) matrix(name string, a *mat.Dense) {
-	rows, cols := a.Dims()
-	if raw := a.RawMatrix(); raw.Stride != raw.Cols {
-		a = mat.DenseCopyOf(a)
-	}
-	m.tensors[name] = safetensors.Tensor{Shape: []int{rows, cols}, Data: a.RawMatrix().Data[:rows*cols]}
+	m.tensors[name] = safetensors.Of(a)
 }
 
 // dense returns a matrix of as many rows, nil if there is none of this name.

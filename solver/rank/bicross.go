@@ -58,7 +58,7 @@ const (
 // A matrix that is neither a *matrix.CSR nor a *mat.Dense is copied once through At. Candidates below 1 or above
 // MostBiCross are errors that wrap solver.ErrSettings. It also returns ErrFit, the errors of fit, and the cause of ctx
 // if that ends first.
-func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettings) ([]Point, error) {
+func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettings) ([]solver.ErrorPoint, error) {
 	n, p := x.Dims()
 	s.Folds = cmp.Or(s.Folds, defaultFolds)
 	if s.Folds < 2 || s.Folds > min(n, p) {
@@ -97,8 +97,8 @@ func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettin
 	if err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
-	return lists.Make(count, func(c int) Point {
-		return newPoint(Candidate{Factors: s.Factors[c]}, errs[c*all:(c+1)*all])
+	return lists.Make(count, func(c int) solver.ErrorPoint {
+		return newPoint(solver.Candidate{Factors: s.Factors[c]}, errs[c*all:(c+1)*all])
 	}), nil
 }
 

@@ -64,8 +64,8 @@ func sparse(t *testing.T, x *mat.Dense) *matrix.CSR {
 	return c
 }
 
-func least(curve []rank.Point) int {
-	best := slices.MinFunc(curve, func(a, b rank.Point) int {
+func least(curve []solver.ErrorPoint) int {
+	best := slices.MinFunc(curve, func(a, b solver.ErrorPoint) int {
 		if a.Error < b.Error {
 			return -1
 		}
@@ -125,7 +125,7 @@ func TestBiCrossOfExactRank(t *testing.T) {
 func TestBiCrossIsDeterministic(t *testing.T) {
 	t.Parallel()
 	x := plantedParts(40, 30, 3, 0.05)
-	var first []rank.Point
+	var first []solver.ErrorPoint
 	for _, threads := range []int{1, 4} {
 		last := 0
 		curve, err := rank.BiCrossValidate(t.Context(), x, solve(nmf.NMF{}), rank.BiCrossSettings{

@@ -42,13 +42,7 @@ type Method func(training *mat.Dense, maxFactors int) (Fitter, error)
 
 // Fitter fits one training matrix: it returns the reconstruction, n×p, and whether the fit converged. It should run on
 // the goroutine of its caller, and is safe for concurrent use.
-type Fitter func(ctx context.Context, c Candidate) (reconstruction *mat.Dense, converged bool, err error)
-
-// Candidate is one choice.
-type Candidate struct {
-	Factors int     `json:"factors"`
-	Beta    float64 `json:"beta"`
-}
+type Fitter func(ctx context.Context, c solver.Candidate) (reconstruction *mat.Dense, converged bool, err error)
 
 // Settings controls BlockwiseCV. Zero values mean the defaults that the fields name.
 type Settings struct {
@@ -62,23 +56,14 @@ type Settings struct {
 	Partitions int
 }
 
-// Point is the cross-validated error of a candidate.
-type Point struct {
-	Candidate
-	// Error is the mean over folds of the mean squared error of the held-out observed cells. StandardError is its
-	// standard error: from the deviation between partitions, or between the folds if there is one partition.
-	Error         float64 `json:"error"`
-	StandardError float64 `json:"standard_error"`
-}
-
 // Choice is the outcome of a cross-validation.
 type Choice struct {
 	// Lowest has the lowest error; ties go to the fewest factors and then to the largest β. OneStandardError is chosen
 	// among the candidates whose error is at most that of Lowest plus its standard error: it has the fewest factors,
 	// and among these the lowest error.
-	Lowest, OneStandardError Point
+	Lowest, OneStandardError solver.ErrorPoint
 	// Curve holds every candidate, ascending by factors and then by β.
-	Curve []Point
+	Curve []solver.ErrorPoint
 	// Unconverged counts the Fits that did not converge. Their errors could have fallen further, which may change the
 	// order of candidates.
 	Fits, Unconverged int
@@ -118,7 +103,7 @@ type blockwise struct {
 	Settings
 	x           *mat.Dense
 	method      Method
-	candidates  []Candidate // ascending
+	candidates  []solver.Candidate // ascending
 	partitions  []partition
 	folds       []func() (Fitter, error) // of all partitions, one after the other
 	errors      *mat.Dense               // candidates×folds
@@ -127,7 +112,7 @@ type blockwise struct {
 
 type partition struct{ rows, columns []int }
 
-func compareCandidates(a, b Candidate) int {
+func compareCandidates(a, b solver.Candidate) int {
 	return cmp.Or(cmp.Compare(a.Factors, b.Factors), cmp.Compare(a.Beta, b.Beta))
 }
 
@@ -144,7 +129,7 @@ func (cv *blockwise) prepare() error {
 			if k < 1 || k > p || !(beta >= 0) {
 				return fmt.Errorf("%w: %d factors for %d columns, β = %v", solver.ErrSettings, k, p, beta)
 			}
-			cv.candidates = append(cv.candidates, Candidate{k, beta})
+			cv.candidates = append(cv.candidates, solver.Candidate{Factors: k, Beta: beta})
 		}
 	}
 	slices.SortFunc(cv.candidates, compareCandidates)
@@ -290,12 +275,15 @@ func (cv *blockwise) prepareFold(f int) (Fitter, error) {
 }
 
 // newPoint returns the mean of a candidate's errors, one for each fold, and its standard error.
-func newPoint(c Candidate, errors []float64) Point {
+func newPoint(c solver.Candidate, errors []float64) solver.ErrorPoint {
 	// Squares of errors of 1e200 would overflow. Scaling by a power of two is exact.
 	_, exponent := math.Frexp(slices.Max(errors))
 	scaled := lists.Map(errors, func(e float64) float64 { return math.Ldexp(e, -exponent) })
 	mean, deviation := stat.MeanStdDev(scaled, nil)
-	return Point{c, math.Ldexp(mean, exponent), math.Ldexp(stat.StdErr(deviation, float64(len(errors))), exponent)}
+	return solver.ErrorPoint{
+		Candidate: c, Error: math.Ldexp(mean, exponent),
+		StandardError: math.Ldexp(stat.StdErr(deviation, float64(len(errors))), exponent),
+	}
 }
 
 func (cv *blockwise) choose() *Choice {
@@ -325,15 +313,15 @@ func (out *Choice) Merge(other *Choice) {
 
 // choose sorts the curve and reads the choice from it.
 func (out *Choice) choose() {
-	slices.SortFunc(out.Curve, func(a, b Point) int { return compareCandidates(a.Candidate, b.Candidate) })
-	better := func(a, b Point) int {
+	slices.SortFunc(out.Curve, func(a, b solver.ErrorPoint) int { return compareCandidates(a.Candidate, b.Candidate) })
+	better := func(a, b solver.ErrorPoint) int {
 		return cmp.Or(cmp.Compare(a.Error, b.Error), cmp.Compare(a.Factors, b.Factors), cmp.Compare(b.Beta, a.Beta))
 	}
 	out.Lowest = slices.MinFunc(out.Curve, better)
-	within := slices.DeleteFunc(slices.Clone(out.Curve), func(p Point) bool {
+	within := slices.DeleteFunc(slices.Clone(out.Curve), func(p solver.ErrorPoint) bool {
 		return p.Error > out.Lowest.Error+out.Lowest.StandardError
 	})
-	out.OneStandardError = slices.MinFunc(within, func(a, b Point) int {
+	out.OneStandardError = slices.MinFunc(within, func(a, b solver.ErrorPoint) int {
 		return cmp.Or(cmp.Compare(a.Factors, b.Factors), better(a, b))
 	})
 }
@@ -352,7 +340,7 @@ func ICQF(data icqf.Data, s icqf.Settings) Method {
 		data, s := data, s
 		data.Answers, s.Rank = training, maxFactors
 		problem, err := icqf.Prepare(data, s)
-		return func(ctx context.Context, c Candidate) (*mat.Dense, bool, error) {
+		return func(ctx context.Context, c solver.Candidate) (*mat.Dense, bool, error) {
 			s := s
 			s.Rank, s.L1 = c.Factors, c.Beta
 			r, err := problem.Fit(ctx, s)

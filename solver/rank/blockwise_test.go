@@ -119,7 +119,7 @@ type spy struct {
 	sync.Mutex
 	training []*mat.Dense
 	largest  int
-	fit      func(rank.Candidate, *mat.Dense) (*mat.Dense, error)
+	fit      func(solver.Candidate, *mat.Dense) (*mat.Dense, error)
 }
 
 func (s *spy) prepare(training *mat.Dense, maxFactors int) (rank.Fitter, error) {
@@ -135,14 +135,18 @@ type fitter struct {
 	training *mat.Dense
 }
 
-func (f fitter) fold(_ context.Context, c rank.Candidate) (*mat.Dense, bool, error) {
+func (f fitter) fold(_ context.Context, c solver.Candidate) (*mat.Dense, bool, error) {
 	r, err := f.fit(c, f.training)
 	return r, true, err
 }
 
 // constant returns reconstructions that are off by the given error everywhere, for a matrix of zeros.
-func constant(errors map[rank.Candidate]float64) func(rank.Candidate, *mat.Dense) (*mat.Dense, error) {
-	return func(c rank.Candidate, training *mat.Dense) (*mat.Dense, error) {
+func at(factors int, beta float64) solver.Candidate {
+	return solver.Candidate{Factors: factors, Beta: beta}
+}
+
+func constant(errors map[solver.Candidate]float64) func(solver.Candidate, *mat.Dense) (*mat.Dense, error) {
+	return func(c solver.Candidate, training *mat.Dense) (*mat.Dense, error) {
 		n, p := training.Dims()
 		r := mat.NewDense(n, p, nil)
 		r.Apply(func(i, j int, _ float64) float64 {
@@ -253,23 +257,23 @@ func TestRules(t *testing.T) {
 	t.Parallel()
 	zero := mat.NewDense(40, 40, nil)
 	for name, test := range map[string]struct {
-		errors          map[rank.Candidate]float64
-		lowest, oneStep rank.Candidate
+		errors          map[solver.Candidate]float64
+		lowest, oneStep solver.Candidate
 	}{
 		"the lowest": {
-			map[rank.Candidate]float64{{1, 0}: 3, {2, 0}: 1, {3, 0}: 2, {1, 1}: 3, {2, 1}: 2, {3, 1}: 2},
-			rank.Candidate{2, 0},
-			rank.Candidate{2, 0},
+			map[solver.Candidate]float64{at(1, 0): 3, at(2, 0): 1, at(3, 0): 2, at(1, 1): 3, at(2, 1): 2, at(3, 1): 2},
+			at(2, 0),
+			at(2, 0),
 		},
 		"fewest of equals": {
-			map[rank.Candidate]float64{{1, 0}: 3, {2, 0}: 1, {3, 0}: 1, {1, 1}: 3, {2, 1}: 2, {3, 1}: 1},
-			rank.Candidate{2, 0},
-			rank.Candidate{2, 0},
+			map[solver.Candidate]float64{at(1, 0): 3, at(2, 0): 1, at(3, 0): 1, at(1, 1): 3, at(2, 1): 2, at(3, 1): 1},
+			at(2, 0),
+			at(2, 0),
 		},
 		"largest penalty of them": {
-			map[rank.Candidate]float64{{1, 0}: 1, {2, 0}: 1, {3, 0}: 1, {1, 1}: 1, {2, 1}: 1, {3, 1}: 1},
-			rank.Candidate{1, 1},
-			rank.Candidate{1, 1},
+			map[solver.Candidate]float64{at(1, 0): 1, at(2, 0): 1, at(3, 0): 1, at(1, 1): 1, at(2, 1): 1, at(3, 1): 1},
+			at(1, 1),
+			at(1, 1),
 		},
 	} {
 		c, err := rank.BlockwiseCV(t.Context(), zero, (&spy{fit: constant(test.errors)}).prepare,
@@ -285,7 +289,7 @@ func TestRules(t *testing.T) {
 	// The errors of folds differ: 0.5 … 1.5 by the row groups' cells, so that one standard error reaches the next
 	// candidate.
 	noisy := &spy{}
-	noisy.fit = func(c rank.Candidate, training *mat.Dense) (*mat.Dense, error) {
+	noisy.fit = func(c solver.Candidate, training *mat.Dense) (*mat.Dense, error) {
 		r := mat.NewDense(40, 40, nil)
 		noisy.Lock()
 		fold := slices.Index(noisy.training, training)
@@ -318,7 +322,7 @@ func TestRules(t *testing.T) {
 // The mean and the standard error of errors are on the scale of the errors, up to the ends of the numbers.
 func TestStandardErrorIsOfAnyScale(t *testing.T) {
 	t.Parallel()
-	curve := func(scale float64) []rank.Point {
+	curve := func(scale float64) []solver.ErrorPoint {
 		x := mat.NewDense(30, 8, nil)
 		random := rand.New(rand.NewPCG(5, 0))
 		x.Apply(func(_, _ int, _ float64) float64 { return scale * random.Float64() }, x)
@@ -363,7 +367,7 @@ func TestRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		x    *mat.Dense
 		s    rank.Settings
-		fit  func(rank.Candidate, *mat.Dense) (*mat.Dense, error)
+		fit  func(solver.Candidate, *mat.Dense) (*mat.Dense, error)
 		want error
 	}{
 		"no matrix":     {nil, fine, nil, solver.ErrShape},
@@ -385,9 +389,9 @@ func TestRefused(t *testing.T) {
 		"nothing observed in a fold": {empty, fine, nil, rank.ErrEmptyFold},
 		"one cell":                   {mat.NewDense(1, 1, nil), fine, nil, solver.ErrSettings},
 		"an error": {
-			zero, fine, func(rank.Candidate, *mat.Dense) (*mat.Dense, error) { return nil, broken }, broken,
+			zero, fine, func(solver.Candidate, *mat.Dense) (*mat.Dense, error) { return nil, broken }, broken,
 		},
-		"no number": {zero, fine, constant(map[rank.Candidate]float64{{1, 0.1}: math.NaN()}), rank.ErrFit},
+		"no number": {zero, fine, constant(map[solver.Candidate]float64{at(1, 0.1): math.NaN()}), rank.ErrFit},
 	} {
 		if test.fit == nil {
 			test.fit = constant(nil)

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/rank"
 )
@@ -48,7 +49,7 @@ func TestPartitions(t *testing.T) {
 	const n, p, partitions = 30, 20, 4
 	x := mat.NewDense(n, p, nil)
 	x.Apply(func(i, j int, _ float64) float64 { return float64((i*7+j*3)%11) / 10 }, x)
-	column := func(_ rank.Candidate, training *mat.Dense) (*mat.Dense, error) { // another error for other blocks
+	column := func(_ solver.Candidate, training *mat.Dense) (*mat.Dense, error) { // another error for other blocks
 		r := mat.NewDense(n, p, nil)
 		r.Apply(func(_, j int, _ float64) float64 {
 			var sum, cells float64
@@ -75,7 +76,7 @@ func TestPartitions(t *testing.T) {
 		times := mat.NewDense(n, p, nil)
 		var means []float64
 		for _, training := range of {
-			r, _ := column(rank.Candidate{}, training)
+			r, _ := column(solver.Candidate{}, training)
 			var squares []float64
 			for i := range n {
 				for j := range p {

@@ -433,7 +433,7 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 	return s, nil
 }
 
-// ReadScores is ReadSheet for scores of a model: the numbers are the factors, then their standard errors if there are any.
+// ReadScores is ReadSheet for scores of a model: the numbers are the factors, then their standard errors if any.
 func ReadScores(path string, m *model.Model) (*Sheet, error) {
 	names := model.FactorNames(m.Loadings())
 	return ReadSheet(path, SheetColumns{ID: DefaultID, Numbers: names, optional: lists.Map(names, model.ErrorName)})

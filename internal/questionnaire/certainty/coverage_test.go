@@ -15,6 +15,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/certainty"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/align"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -108,7 +109,7 @@ func learn(t *testing.T, o *fit.Options) *fit.Outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}
+	c := solver.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}
 	l, err := o.Learn(t.Context(), s, s.Order, c)
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ type trained struct {
 }
 
 func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows []int,
-	c model.Candidate,
+	c solver.Candidate,
 ) (*trained, error) {
 	if slices.Contains(learners(), method) {
 		with := o.Options

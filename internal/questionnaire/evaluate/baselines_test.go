@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/solver"
 )
 
 // small is a study of four participants, three subscales, an item of two of them and one of none, and its options.
@@ -49,7 +50,7 @@ func TestLoadingsAreStretched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := model.Candidate{Factors: 1, Beta: 0.1}
+	by := solver.Candidate{Factors: 1, Beta: 0.1}
 	l, err := one.Learn(t.Context(), narrow, s.Order, by)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func TestBaselines(t *testing.T) {
 			1, 1, 0, 0,
 		},
 	} {
-		m, err := o.learn(t.Context(), s, method, []int{0, 1, 2}, model.Candidate{Factors: 1})
+		m, err := o.learn(t.Context(), s, method, []int{0, 1, 2}, solver.Candidate{Factors: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +113,7 @@ func TestComponents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := o.learn(t.Context(), s, MethodPCA, s.Order, model.Candidate{Factors: 3})
+	m, err := o.learn(t.Context(), s, MethodPCA, s.Order, solver.Candidate{Factors: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func TestComponents(t *testing.T) {
 	if lengths.At(0, 0) < lengths.At(1, 1) || lengths.At(1, 1) < lengths.At(2, 2) {
 		t.Errorf("variances %v, %v, %v are not in order", lengths.At(0, 0), lengths.At(1, 1), lengths.At(2, 2))
 	}
-	if _, err := o.learn(t.Context(), s, MethodPCA, s.Order, model.Candidate{Factors: questionnairetest.Items +
+	if _, err := o.learn(t.Context(), s, MethodPCA, s.Order, solver.Candidate{Factors: questionnairetest.Items +
 		1}); err == nil || !strings.Contains(err.Error(), "10 factors for 9 items") {
 		t.Errorf("more components than items: %v", err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -53,15 +54,15 @@ const DefaultRepeats = 10
 type Evaluation struct {
 	Items []string `json:"items"` // names, in the order of the file
 	// The candidate of the fits to all participants.
-	model.Candidate
+	solver.Candidate
 	// Choices are the candidates of the repeats, chosen without the held-out participants; empty if nothing was chosen.
-	Choices      []model.Candidate `json:"choices,omitempty"`
-	Participants int               `json:"participants"`
-	Repeats      int               `json:"repeats"`
-	HeldOut      float64           `json:"held_out"`
-	Labels       []string          `json:"labels"` // with their values, as questionnaire.ParseLabels reads them
-	Shares       []Share           `json:"shares"`
-	Disjoint     []Halves          `json:"disjoint"` // of the methods with factors
+	Choices      []solver.Candidate `json:"choices,omitempty"`
+	Participants int                `json:"participants"`
+	Repeats      int                `json:"repeats"`
+	HeldOut      float64            `json:"held_out"`
+	Labels       []string           `json:"labels"` // with their values, as questionnaire.ParseLabels reads them
+	Shares       []Share            `json:"shares"`
+	Disjoint     []Halves           `json:"disjoint"` // of the methods with factors
 	// Unconverged counts the fits that ended at MaxIter, those of the cross-validation and to all participants too.
 	Unconverged int `json:"unconverged"`
 	// Warnings report choices at an end of the candidates, on all participants or in a repeat.
@@ -124,7 +125,7 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 		return nil, err
 	}
 	e := &Evaluation{
-		Items: questionnaire.Names(s.Items), Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]},
+		Items: questionnaire.Names(s.Items), Candidate: solver.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]},
 		Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Disjoint: []Halves{}, Warnings: []string{},
 		Labels: lists.Map(o.Columns.Labels, questionnaire.Label.String),
 	}
@@ -228,7 +229,7 @@ func (e *Evaluation) FactorsInside() string {
 	if len(e.Choices) == 0 {
 		return inside
 	}
-	factors := lists.Map(e.Choices, func(c model.Candidate) int { return c.Factors })
+	factors := lists.Map(e.Choices, func(c solver.Candidate) int { return c.Factors })
 	if least, most := slices.Min(factors), slices.Max(factors); least < e.Factors || most > e.Factors {
 		inside += fmt.Sprintf(" (%d to %d)", least, most)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/solver"
 )
 
 func evaluateOptions(t *testing.T) Options {
@@ -115,7 +116,7 @@ func TestEvaluateChoosesInsideTheSplit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := slices.Repeat([]model.Candidate{{Factors: questionnairetest.Factors, Beta: .1}},
+	if want := slices.Repeat([]solver.Candidate{{Factors: questionnairetest.Factors, Beta: .1}},
 		o.Repeats); !slices.Equal(e.Choices, want) {
 		t.Errorf("choices %v, want %v", e.Choices, want)
 	}
@@ -123,7 +124,7 @@ func TestEvaluateChoosesInsideTheSplit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	curves := func() (inside, all []model.Point) {
+	curves := func() (inside, all []solver.ErrorPoint) {
 		t.Helper()
 		in, errIn := o.chooseInside(t.Context(), s, 1)
 		of, errOf := o.Choose(t.Context(), s)
@@ -322,7 +323,7 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := model.Candidate{Factors: questionnairetest.Factors, Beta: 0.1}
+	all := solver.Candidate{Factors: questionnairetest.Factors, Beta: 0.1}
 	for _, method := range Methods() {
 		if method == MethodMissing {
 			continue // it takes all items, whether they vary or not

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/wardcast/wardcast/solver"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
 // The halves of a repeat have nobody in common.
@@ -18,7 +17,7 @@ func TestHalvesAreDisjoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := o.halves(t.Context(), s, &Evaluation{Candidate: model.Candidate{Factors: 2}}, MethodPCA,
+	h, err := o.halves(t.Context(), s, &Evaluation{Candidate: solver.Candidate{Factors: 2}}, MethodPCA,
 		func(m *trained) {
 			if len(m.rows) != 10 {
 				t.Errorf("%d participants in a half", len(m.rows))

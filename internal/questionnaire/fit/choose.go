@@ -12,6 +12,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/wording"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/rank"
@@ -46,10 +47,10 @@ func DefaultBetas() []float64 {
 // it, and the error of every candidate that was tried.
 type Choice struct {
 	Method string `json:"method"`
-	model.Candidate
-	OneStandardErrorFactors int           `json:"one_standard_error_factors"`
-	OneStandardErrorBeta    float64       `json:"one_standard_error_beta"`
-	Curve                   []model.Point `json:"curve"`
+	solver.Candidate
+	OneStandardErrorFactors int                 `json:"one_standard_error_factors"`
+	OneStandardErrorBeta    float64             `json:"one_standard_error_beta"`
+	Curve                   []solver.ErrorPoint `json:"curve"`
 	// Partitions is the number of times that the answers were dealt to folds.
 	Partitions int `json:"partitions"`
 	// Unconverged counts the Fits that ended at MaxIter; RelTol ended the others.
@@ -69,7 +70,7 @@ func (c *Choice) String() string {
 		}
 		return fmt.Sprintf("%s at beta %v", wording.Count(k, "factor"), beta)
 	}
-	lowest := c.Curve[slices.IndexFunc(c.Curve, func(p model.Point) bool { return p.Candidate == c.Candidate })]
+	lowest := c.Curve[slices.IndexFunc(c.Curve, func(p solver.ErrorPoint) bool { return p.Candidate == c.Candidate })]
 	between := "folds"
 	if c.Partitions > 1 {
 		between = fmt.Sprintf("%d partitions", c.Partitions)
@@ -169,7 +170,7 @@ func (o *Options) choose(ctx context.Context, s *Study, also int) (*Choice, erro
 		}
 	}
 	c := &Choice{
-		Method: o.Method, Candidate: model.Candidate(all.Lowest.Candidate),
+		Method: o.Method, Candidate: all.Lowest.Candidate, Curve: all.Curve,
 		OneStandardErrorFactors: all.OneStandardError.Factors,
 		OneStandardErrorBeta:    all.OneStandardError.Beta, Fits: all.Fits, Unconverged: all.Unconverged,
 		RelTol:     max(o.RelTol, rank.ICQFRelTol),
@@ -178,10 +179,6 @@ func (o *Options) choose(ctx context.Context, s *Study, also int) (*Choice, erro
 	if o.searchBeta && c.Beta == 0 {
 		c.Warnings = append(c.Warnings, "the cross-validated error is lowest at beta 0, without penalties, which make "+
 			"loadings easier to read: --beta can give another one")
-	}
-	for _, p := range all.Curve {
-		c.Curve = append(c.Curve,
-			model.Point{Candidate: model.Candidate(p.Candidate), Error: p.Error, StandardError: p.StandardError})
 	}
 	return c, nil
 }
@@ -229,7 +226,7 @@ func (o *Options) nextOf(c *rank.Choice, k int) (factors []int, betas []float64)
 }
 
 // lowest returns the Point with the lowest error among those of k factors, nil if there is none.
-func lowest(curve []rank.Point, k int) (best *rank.Point) {
+func lowest(curve []solver.ErrorPoint, k int) (best *solver.ErrorPoint) {
 	for i, p := range curve {
 		if p.Factors == k && (best == nil || p.Error < best.Error) {
 			best = &curve[i]
@@ -239,9 +236,9 @@ func lowest(curve []rank.Point, k int) (best *rank.Point) {
 }
 
 // point returns the Point of a candidate, nil if it was not tried.
-func point(c *rank.Choice, k int, beta float64) *rank.Point {
+func point(c *rank.Choice, k int, beta float64) *solver.ErrorPoint {
 	if at := slices.IndexFunc(c.Curve,
-		func(p rank.Point) bool { return p.Candidate == rank.Candidate{Factors: k, Beta: beta} }); at >= 0 {
+		func(p solver.ErrorPoint) bool { return p.Candidate == solver.Candidate{Factors: k, Beta: beta} }); at >= 0 {
 		return &c.Curve[at]
 	}
 	return nil
@@ -252,7 +249,7 @@ func point(c *rank.Choice, k int, beta float64) *rank.Point {
 func (o *Options) nextBetas(c *rank.Choice, all bool) (betas []float64) {
 	at := slices.Index(o.Betas, c.Lowest.Beta)
 	for _, beta := range o.Betas[max(0, at-1):min(at+2, len(o.Betas))] {
-		var nearest *rank.Point // of this β, with the number of factors nearest to the best
+		var nearest *solver.ErrorPoint // of this β, with the number of factors nearest to the best
 		distance := func(k int) int { return max(k-c.Lowest.Factors, c.Lowest.Factors-k) }
 		for i, p := range c.Curve {
 			if p.Beta == beta && (nearest == nil || distance(p.Factors) < distance(nearest.Factors)) {
@@ -325,7 +322,7 @@ func edges(c *rank.Choice, most int) []string {
 	warnings := []string{}
 	best := c.Lowest.Candidate
 	first, last := c.Curve[0].Factors, c.Curve[len(c.Curve)-1].Factors
-	beta := func(a, b rank.Point) int { return cmp.Compare(a.Beta, b.Beta) }
+	beta := func(a, b solver.ErrorPoint) int { return cmp.Compare(a.Beta, b.Beta) }
 	least, largest := slices.MinFunc(c.Curve, beta).Beta, slices.MaxFunc(c.Curve, beta).Beta
 	say := func(end string, value any, others string) {
 		warnings = append(warnings, fmt.Sprintf(
@@ -352,15 +349,15 @@ func edges(c *rank.Choice, most int) []string {
 type chosen struct {
 	*Choice // of a cross-validation; its Curve is empty without one
 	model.Decision
-	fitted   model.Candidate
+	fitted   solver.Candidate
 	parallel *int // the suggestion of parallel analysis if factor analysis uses that
 	scree    *model.Scree
 }
 
 // chosen returns the given candidate, or the one of the criterion that decide follows.
 func (o *Options) chosen(ctx context.Context, s *Study) (*chosen, error) {
-	given := model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}
-	c := &chosen{Choice: &Choice{Method: o.Method, Candidate: given, Curve: []model.Point{}}, fitted: given}
+	given := solver.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}
+	c := &chosen{Choice: &Choice{Method: o.Method, Candidate: given, Curve: []solver.ErrorPoint{}}, fitted: given}
 	if len(o.Factors) == 1 && o.MostFactors == 0 {
 		if len(o.Betas) == 1 {
 			return c, nil
@@ -393,23 +390,17 @@ func (o *Options) chosen(ctx context.Context, s *Study) (*chosen, error) {
 	}
 	c.fitted, c.Decision = c.byCrossValidation(o), o.decide(c.Choice, p, m)
 	if c.Followed == model.ParallelAnalysis {
-		c.fitted = c.of(*p.Suggested)
+		c.fitted = lowest(c.Curve, *p.Suggested).Candidate
 	}
 	return c, nil
 }
 
 // byCrossValidation returns the candidate that the options choose from the curve.
-func (c *Choice) byCrossValidation(o *Options) model.Candidate {
+func (c *Choice) byCrossValidation(o *Options) solver.Candidate {
 	if o.Fewest {
-		return model.Candidate{Factors: c.OneStandardErrorFactors, Beta: c.OneStandardErrorBeta}
+		return solver.Candidate{Factors: c.OneStandardErrorFactors, Beta: c.OneStandardErrorBeta}
 	}
 	return c.Candidate
-}
-
-// of returns the candidate with the lowest error among those of k factors.
-func (c *Choice) of(k int) model.Candidate {
-	of := slices.DeleteFunc(slices.Clone(c.Curve), func(p model.Point) bool { return p.Factors != k })
-	return slices.MinFunc(of, func(a, b model.Point) int { return cmp.Compare(a.Error, b.Error) }).Candidate
 }
 
 // validated returns how the method of the options is cross-validated on these data of the study.
@@ -426,8 +417,8 @@ func (o *Options) validated(s *Study, data icqf.Data) rank.Method {
 		t.Answers = training
 		inside := &Study{Table: &t, Known: data.Confounds, confounds: s.confounds, scale: s.scale}
 		means := linalg.ColumnMeans(training)
-		return func(ctx context.Context, c rank.Candidate) (*mat.Dense, bool, error) {
-			l, err := with.Learn(ctx, inside, all, model.Candidate(c))
+		return func(ctx context.Context, c solver.Candidate) (*mat.Dense, bool, error) {
+			l, err := with.Learn(ctx, inside, all, c)
 			if err != nil {
 				return nil, false, err
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/rank"
 )
 
@@ -16,8 +17,8 @@ func explore(o *Options, factors []int, betas []float64, e func(k int, beta floa
 		batch := &rank.Choice{}
 		for _, k := range factors {
 			for _, beta := range betas {
-				batch.Curve = append(batch.Curve, rank.Point{
-					Candidate: rank.Candidate{Factors: k, Beta: beta}, Error: e(k, beta), StandardError: 0.002,
+				batch.Curve = append(batch.Curve, solver.ErrorPoint{
+					Candidate: solver.Candidate{Factors: k, Beta: beta}, Error: e(k, beta), StandardError: 0.002,
 				})
 			}
 		}

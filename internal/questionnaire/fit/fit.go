@@ -74,7 +74,7 @@ type Options struct {
 type Outcome struct {
 	*Learnt
 	Study     *Study
-	Candidate model.Candidate
+	Candidate solver.Candidate
 	// Scores are those of the factorization, for the Rows. Measured says which are measurements; nil: all.
 	Scores   *mat.Dense
 	Measured []Measured
@@ -360,7 +360,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 }
 
 // model returns the model of a fit, without its numbers.
-func (o *Options) model(s *Study, l *Learnt, choice *Choice, of model.Candidate) model.Model {
+func (o *Options) model(s *Study, l *Learnt, choice *Choice, of solver.Candidate) model.Model {
 	m := model.Model{
 		Format: model.Format, Items: s.Items, ID: o.Columns.ID, Numbered: s.Numbered, Missing: o.Columns.Missing,
 		FromLow: o.Columns.FromLow, Visits: o.Columns.Visits, VisitItems: s.VisitItems,

@@ -51,7 +51,7 @@ type Learnt struct {
 // factor analysis, items that the confounds explain fully are left out too.
 //
 // It returns the cause of ctx if that ends first, and a questionnaire.ErrOptions for more factors than items.
-func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candidate) (*Learnt, error) {
+func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c solver.Candidate) (*Learnt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -140,7 +140,7 @@ func (l *Learnt) data() icqf.Data {
 	return data
 }
 
-func (o *Options) learnICQF(ctx context.Context, l *Learnt, c model.Candidate) (err error) {
+func (o *Options) learnICQF(ctx context.Context, l *Learnt, c solver.Candidate) (err error) {
 	data := l.data()
 	settings := o.Solver(l.study, c.Factors, c.Beta)
 	settings.Recorder = o.Recorder

@@ -3,7 +3,7 @@ package invariance
 import (
 	"context"
 
-	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver"
 )
 
 // RunDIF is Run without the bootstrap: it fills in DIF alone.
@@ -12,7 +12,7 @@ func RunDIF(ctx context.Context, o Options) (*DIF, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Candidate = model.Candidate{Factors: r.o.Factors[0], Beta: r.o.Betas[0]}
+	r.Candidate = solver.Candidate{Factors: r.o.Factors[0], Beta: r.o.Betas[0]}
 	both, _, err := r.learn(ctx, &r.o.Options, r.both)
 	if err != nil {
 		return nil, err

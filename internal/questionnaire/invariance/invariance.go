@@ -27,6 +27,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -66,7 +67,7 @@ type Result struct {
 	// ItemsLeftOut do not vary in one of the groups.
 	ItemsLeftOut []string `json:"items_left_out"`
 	Method       string   `json:"method"`
-	model.Candidate
+	solver.Candidate
 	Bootstrap int `json:"bootstrap"`
 	// Failed counts the samples that the method could not fit. They are not used.
 	Failed int `json:"failed"`
@@ -94,7 +95,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	candidate := model.Candidate{Factors: r.o.Factors[0], Beta: r.o.Betas[0]}
+	candidate := solver.Candidate{Factors: r.o.Factors[0], Beta: r.o.Betas[0]}
 	if len(r.o.Factors)*len(r.o.Betas) > 1 {
 		both := *r.study
 		both.Order = r.both

@@ -144,7 +144,7 @@ func readScores(path string, m *model.Model) (*answers.Sheet, error) {
 	}
 	fits, n := m.Summary.FactorFits, m.Summary.Participants-m.Summary.TooFew
 	if more := slices.Contains(s.Header, "factor"+strconv.Itoa(len(fits)+1)); more || len(s.Rows) != n {
-		return nil, &table.Error{File: path, Err: fmt.Errorf("%w: %d participants instead of %d, or more than %d factors",
+		return nil, &table.Error{File: path, Err: fmt.Errorf("%w: %d participants, must be %d, or more than %d factors",
 			questionnaire.ErrOtherScores, len(s.Rows), n, len(fits))}
 	}
 	for _, row := range s.Rows {

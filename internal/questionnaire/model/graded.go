@@ -66,15 +66,12 @@ const (
 )
 
 func gradedTensors(m *eap.Model) safetensors.Tensors {
-	all := safetensors.Tensors{}
-	categories := lists.Map(m.Values, func(values []float64) float64 { return float64(len(values)) })
-	for name, values := range map[string][]float64{
-		tensorSlopes: m.Slopes, tensorIntercepts: slices.Concat(m.Intercepts...),
-		tensorValues: slices.Concat(m.Values...), tensorCategories: categories,
-	} {
-		all[name] = safetensors.Tensor{Shape: []int{len(values)}, Data: values}
+	return safetensors.Tensors{
+		tensorSlopes: safetensors.OfList(m.Slopes), tensorIntercepts: safetensors.OfList(slices.Concat(m.Intercepts...)),
+		tensorValues: safetensors.OfList(slices.Concat(m.Values...)),
+		tensorCategories: safetensors.OfList(
+			lists.Map(m.Values, func(values []float64) float64 { return float64(len(values)) })),
 	}
-	return all
 }
 
 // parseGraded returns the model whose items have their only loading on their factor.

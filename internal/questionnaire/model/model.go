@@ -20,6 +20,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/linalg/eap"
 	"github.com/wardcast/wardcast/solver/matrix/safetensors"
@@ -147,13 +148,13 @@ func (m *Model) Files() (map[string][]byte, error) {
 	if m.FA != nil {
 		tensors = m.FA.tensors()
 	}
-	tensors[tensorLoadings] = tensor(m.Loadings())
+	tensors[tensorLoadings] = safetensors.Of(m.Loadings())
 	if m.ConfoundLoadings() != nil {
-		tensors[tensorConfounds] = tensor(m.ConfoundLoadings())
+		tensors[tensorConfounds] = safetensors.Of(m.ConfoundLoadings())
 	}
 	for name, values := range map[string][]float64{tensorWeights: m.ICQF.Weights, tensorNoise: m.ICQF.Noise} {
 		if values != nil {
-			tensors[name] = safetensors.Tensor{Shape: []int{len(values)}, Data: values}
+			tensors[name] = safetensors.OfList(values)
 		}
 	}
 	if c := m.ICQF.Calibration; c != nil {
@@ -185,11 +186,6 @@ func indented(v any) ([]byte, error) {
 
 // sumLine is a line in the format of sha256sum.
 func sumLine(name string, data []byte) string { return digest(data) + "  " + name + "\n" }
-
-func tensor(m *mat.Dense) safetensors.Tensor {
-	r, c := m.Dims()
-	return safetensors.Tensor{Shape: []int{r, c}, Data: mat.DenseCopyOf(m).RawMatrix().Data}
-}
 
 // limits bound the bytes of the files of a model, in which 10,000 items with 100 factors take 8 MB, and maxCommas the
 // values of ModelFile, which are counted before they are decoded.
@@ -359,7 +355,7 @@ func (m *Model) check() error {
 		}
 	}
 	if len(s.BCV) > 0 &&
-		!slices.ContainsFunc(s.BCV, func(p Point) bool { return p.Factors == s.OneStandardErrorFactors }) {
+		!slices.ContainsFunc(s.BCV, func(p solver.ErrorPoint) bool { return p.Factors == s.OneStandardErrorFactors }) {
 		return fmt.Errorf("the curve lacks the %d factors within one standard error", s.OneStandardErrorFactors)
 	}
 	for _, item := range slices.Concat(m.Items, m.VisitItems) {
@@ -481,14 +477,12 @@ const (
 
 // tensors returns everything but Loadings and ConfoundLoadings.
 func (f *FA) tensors() safetensors.Tensors {
-	all := safetensors.Tensors{tensorPhi: tensor(f.Phi)}
-	for name, values := range map[string][]float64{
-		tensorUniquenesses: f.Uniquenesses, tensorMeans: f.Means, tensorDeviations: f.Deviations,
-	} {
-		all[name] = safetensors.Tensor{Shape: []int{len(values)}, Data: values}
+	all := safetensors.Tensors{
+		tensorPhi: safetensors.Of(f.Phi), tensorUniquenesses: safetensors.OfList(f.Uniquenesses),
+		tensorMeans: safetensors.OfList(f.Means), tensorDeviations: safetensors.OfList(f.Deviations),
 	}
 	if f.ScoreCorrelations != nil {
-		all[tensorCorrelations] = tensor(mat.DenseCopyOf(f.ScoreCorrelations))
+		all[tensorCorrelations] = safetensors.Of(mat.DenseCopyOf(f.ScoreCorrelations))
 	}
 	if f.Graded != nil {
 		maps.Copy(all, gradedTensors(f.Graded))

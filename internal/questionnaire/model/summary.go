@@ -34,11 +34,11 @@ type Summary struct {
 	Factors     int          `json:"factors"`
 	Beta        float64      `json:"beta"`
 	// BCV is the curve of the cross-validation, empty if there was nothing to choose.
-	BCV                     []Point `json:"bcv"`
-	OneStandardErrorFactors int     `json:"one_standard_error_factors,omitempty"`
-	BCVUnconverged          int     `json:"bcv_unconverged"` // fits of the cross-validation that ended at MaxIter
-	Seconds                 Seconds `json:"seconds"`
-	Participants            int     `json:"participants"`
+	BCV                     []solver.ErrorPoint `json:"bcv"`
+	OneStandardErrorFactors int                 `json:"one_standard_error_factors,omitempty"`
+	BCVUnconverged          int                 `json:"bcv_unconverged"` // fits of the cross-validation that ended at MaxIter
+	Seconds                 Seconds             `json:"seconds"`
+	Participants            int                 `json:"participants"`
 	// Unanswered and Incomplete count the participants left out because they lack answers or confounds.
 	Unanswered int         `json:"unanswered"`
 	Incomplete int         `json:"incomplete"`
@@ -129,12 +129,6 @@ const (
 // MissingMethods returns what factor analysis can do about missing answers.
 func MissingMethods() []string { return []string{FIML, Pairwise, Listwise} }
 
-// Candidate is a choice of the number of factors and of the weight of the penalties.
-type Candidate struct {
-	Factors int     `json:"factors"`
-	Beta    float64 `json:"beta"`
-}
-
 // Penalties weigh the sums of the scores and of the loadings, and half their squares, in the objective.
 type Penalties struct {
 	Scores        float64 `json:"scores"`
@@ -144,13 +138,6 @@ type Penalties struct {
 	// Answers is the mean number of answers of a participant of the fit. The penalties of a participant who gave a
 	// answers are multiplied by a/Answers, or less, see icqf.Model.Score; 0 means the same penalties for any number.
 	Answers float64 `json:"answers"`
-}
-
-// Point is the cross-validated error of a candidate.
-type Point struct {
-	Candidate
-	Error         float64 `json:"error"`
-	StandardError float64 `json:"standard_error"`
 }
 
 // Seconds is the wall time of the parts of a run: reading, cross-validation, start, updates.
@@ -421,9 +408,10 @@ type ResidualPair struct {
 }
 
 // Choices returns the candidate with the lowest error, and the one with the fewest factors within its standard error.
-func (s *Summary) Choices() (lowest, fewest Point) {
-	less := func(a, b Point) int { return cmp.Compare(a.Error, b.Error) }
-	of := slices.DeleteFunc(slices.Clone(s.BCV), func(p Point) bool { return p.Factors != s.OneStandardErrorFactors })
+func (s *Summary) Choices() (lowest, fewest solver.ErrorPoint) {
+	less := func(a, b solver.ErrorPoint) int { return cmp.Compare(a.Error, b.Error) }
+	of := slices.DeleteFunc(slices.Clone(s.BCV),
+		func(p solver.ErrorPoint) bool { return p.Factors != s.OneStandardErrorFactors })
 	return slices.MinFunc(s.BCV, less), slices.MinFunc(of, less)
 }
 
@@ -434,7 +422,7 @@ func (s *Summary) Curve(width float64) *chart.Chart {
 		Title: "Cross-validated error over the number of factors", Width: width, Height: 300,
 		Left: 56, Right: 12, Top: 30, Bottom: 44,
 	}
-	points := slices.SortedStableFunc(slices.Values(s.BCV), func(a, b Point) int {
+	points := slices.SortedStableFunc(slices.Values(s.BCV), func(a, b solver.ErrorPoint) int {
 		return cmp.Or(cmp.Compare(a.Beta, b.Beta), cmp.Compare(a.Factors, b.Factors))
 	})
 	var all []chart.Series

@@ -187,9 +187,9 @@ func Model() *model.Model {
 		Summary: model.Summary{
 			Method: "icqf", Status: "converged", Iterations: 42, Objective: 123.456, ReconstructionError: 0.25,
 			Explained: 0.625, OutsideRange: 0.001, Factors: 2, Beta: 0.1,
-			BCV: []model.Point{
-				{Candidate: model.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.05},
-				{Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Error: 0.4, StandardError: 0.04},
+			BCV: []solver.ErrorPoint{
+				{Candidate: solver.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.05},
+				{Candidate: solver.Candidate{Factors: 2, Beta: 0.1}, Error: 0.4, StandardError: 0.04},
 			},
 			Penalties:               model.Penalties{Scores: 0.1, Loadings: 0.2, Answers: 3.75},
 			OneStandardErrorFactors: 2, Participants: 100, Unanswered: 3, Missing: 0.05,

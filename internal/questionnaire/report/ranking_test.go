@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
-	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
+	"github.com/wardcast/wardcast/solver"
 )
 
 // The page has both plots, names every candidate and escapes its input; the scree plot needs no color.
@@ -16,11 +16,11 @@ func TestRankingFiles(t *testing.T) {
 	t.Parallel()
 	r := &fit.Ranking{
 		Choice: &fit.Choice{
-			Candidate: model.Candidate{Factors: 2, Beta: 0.1}, OneStandardErrorFactors: 2,
+			Candidate: solver.Candidate{Factors: 2, Beta: 0.1}, OneStandardErrorFactors: 2,
 			Warnings: []string{"at the edge"},
-			Curve: []model.Point{
-				{Candidate: model.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.01},
-				{Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Error: 0.25, StandardError: 0.01},
+			Curve: []solver.ErrorPoint{
+				{Candidate: solver.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.01},
+				{Candidate: solver.Candidate{Factors: 2, Beta: 0.1}, Error: 0.25, StandardError: 0.01},
 			},
 		},
 		Parallel: &fit.Parallel{

@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/wording"
+	"github.com/wardcast/wardcast/solver"
 )
 
 //go:embed report.html.tmpl
@@ -32,7 +33,7 @@ const mostMissing = 10
 // page is the data of the report's template, with the methods of its sheet.
 type page struct {
 	sheet
-	Lowest, Fewest   model.Point // of the cross-validation
+	Lowest, Fewest   solver.ErrorPoint // of the cross-validation
 	All, MostMissing []row
 	Evaluation       *evaluate.Evaluation
 }

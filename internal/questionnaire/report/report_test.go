@@ -22,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -31,7 +32,7 @@ var drawn = regexp.MustCompile(`(?s)<svg.*?</svg>`)
 // sampleEvaluation returns one of the sample model.
 func sampleEvaluation() *evaluate.Evaluation {
 	return &evaluate.Evaluation{
-		Items: []string{"q4", "q3", "q2", "q1"}, Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Participants: 100,
+		Items: []string{"q4", "q3", "q2", "q1"}, Candidate: solver.Candidate{Factors: 2, Beta: 0.1}, Participants: 100,
 		Repeats: 10, HeldOut: 0.2, Labels: []string{"adhd", "gad"}, Unconverged: 3,
 		Shares: []evaluate.Share{
 			{
@@ -280,18 +281,18 @@ func TestReportIsDeterministic(t *testing.T) {
 // The curve is that of one candidate, of one number of factors, or of one β, and its marks stand at the choices.
 func TestCurve(t *testing.T) {
 	t.Parallel()
-	at := func(factors int, beta, mse float64) model.Point {
-		return model.Point{Candidate: model.Candidate{Factors: factors, Beta: beta}, Error: mse, StandardError: 0.1}
+	at := func(factors int, beta, mse float64) solver.ErrorPoint {
+		return solver.ErrorPoint{Candidate: solver.Candidate{Factors: factors, Beta: beta}, Error: mse, StandardError: 0.1}
 	}
 	for name, test := range map[string]struct {
-		curve          []model.Point
+		curve          []solver.ErrorPoint
 		lowest, fewest int // in the curve
 	}{
-		"one candidate":         {[]model.Point{at(1, 0.1, 0.5)}, 0, 0},
-		"one number of factors": {[]model.Point{at(2, 0.1, 0.5), at(2, 0.5, 0.4)}, 1, 1},
-		"one β":                 {[]model.Point{at(1, 0.1, 0.5), at(2, 0.1, 0.42), at(3, 0.1, 0.4)}, 2, 1},
+		"one candidate":         {[]solver.ErrorPoint{at(1, 0.1, 0.5)}, 0, 0},
+		"one number of factors": {[]solver.ErrorPoint{at(2, 0.1, 0.5), at(2, 0.5, 0.4)}, 1, 1},
+		"one β":                 {[]solver.ErrorPoint{at(1, 0.1, 0.5), at(2, 0.1, 0.42), at(3, 0.1, 0.4)}, 2, 1},
 		"two β": {
-			[]model.Point{at(2, 0.1, 0.5), at(2, 0.5, 0.45), at(3, 0.1, 0.4), at(3, 0.5, 0.6)}, 2, 1,
+			[]solver.ErrorPoint{at(2, 0.1, 0.5), at(2, 0.5, 0.45), at(3, 0.1, 0.4), at(3, 0.5, 0.6)}, 2, 1,
 		},
 	} {
 		m := questionnairetest.Model()

@@ -20,6 +20,8 @@ import (
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // float64Type is the only type of the format that this package accepts; its values have float64Size bytes.
@@ -54,6 +56,18 @@ func (t Tensors) Float64(name string, shape ...int) ([]float64, error) {
 	}
 	return x.Data, nil
 }
+
+// Of returns a matrix as a tensor, which may share its data.
+func Of(a *mat.Dense) Tensor {
+	raw := a.RawMatrix()
+	if raw.Stride != raw.Cols {
+		raw = mat.DenseCopyOf(a).RawMatrix()
+	}
+	return Tensor{Shape: []int{raw.Rows, raw.Cols}, Data: raw.Data[:raw.Rows*raw.Cols]}
+}
+
+// OfList returns a list as a tensor, which shares it.
+func OfList(values []float64) Tensor { return Tensor{Shape: []int{len(values)}, Data: values} }
 
 // ErrFormat is wrapped by every error about the contents of a file.
 var ErrFormat = errors.New("malformed safetensors")

@@ -174,7 +174,7 @@ type completed struct {
 }
 
 // fit is the rank.Fitter.
-func (c completed) fit(ctx context.Context, candidate rank.Candidate) (*mat.Dense, bool, error) {
+func (c completed) fit(ctx context.Context, candidate solver.Candidate) (*mat.Dense, bool, error) {
 	x := mat.DenseCopyOf(c.training)
 	n, p := x.Dims()
 	var missing [][2]int

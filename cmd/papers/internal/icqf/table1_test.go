@@ -16,8 +16,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
-	"github.com/wardcast/wardcast/solver/rank"
 )
 
 // Where a factor is present alone, answers without noise are multiples of its loadings.
@@ -240,7 +240,7 @@ func TestCompletion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := f(t.Context(), rank.Candidate{Factors: k})
+	got, _, err := f(t.Context(), solver.Candidate{Factors: k})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestCompletion(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := f(ctx, rank.Candidate{Factors: k}); !errors.Is(err, context.Canceled) {
+	if _, _, err := f(ctx, solver.Candidate{Factors: k}); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended context, error %v", err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/wording"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -60,7 +61,7 @@ type view struct {
 }
 
 type point struct {
-	model.Point
+	solver.ErrorPoint
 	Is string
 }
 
@@ -194,13 +195,13 @@ func (data *view) cross(s *model.Summary) {
 	lowest, _ := s.Choices()
 	data.Choice = fmt.Sprintf("The error is lowest with %s. The fewest within one standard error of it: %d.",
 		wording.Count(lowest.Factors, "factor"), s.OneStandardErrorFactors)
-	if !slices.ContainsFunc(s.BCV, func(p model.Point) bool { return p.Factors != lowest.Factors }) {
+	if !slices.ContainsFunc(s.BCV, func(p solver.ErrorPoint) bool { return p.Factors != lowest.Factors }) {
 		data.Choice = "The fit was given " + wording.Count(lowest.Factors, "factor") + ": no other number was tried."
 	}
 	if s.OneStandardErrorFactors != s.Factors {
 		data.Choice += fmt.Sprintf(" The fit has %d.", s.Factors)
 	}
-	for _, x := range slices.SortedStableFunc(slices.Values(s.BCV), func(a, b model.Point) int {
+	for _, x := range slices.SortedStableFunc(slices.Values(s.BCV), func(a, b solver.ErrorPoint) int {
 		return cmp.Or(cmp.Compare(a.Beta, b.Beta), cmp.Compare(a.Factors, b.Factors))
 	}) {
 		var is []string

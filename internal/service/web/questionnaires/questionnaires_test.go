@@ -13,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/service/web/webtest"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
@@ -26,11 +27,11 @@ func someQuestionnaires() []*responses.Instrument {
 		Summary: model.Summary{
 			Method: "icqf", Factors: 2, Beta: 0.1, Participants: 1612, Missing: 0.083, Explained: 0.54,
 			OneStandardErrorFactors: 2, Warnings: []string{"Few participants."},
-			BCV: []model.Point{
-				{Candidate: model.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.01},
-				{Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Error: 0.41, StandardError: 0.02},
-				{Candidate: model.Candidate{Factors: 3, Beta: 0.1}, Error: 0.4, StandardError: 0.02},
-				{Candidate: model.Candidate{Factors: 2, Beta: 1}, Error: 0.45, StandardError: 0.02},
+			BCV: []solver.ErrorPoint{
+				{Candidate: solver.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.01},
+				{Candidate: solver.Candidate{Factors: 2, Beta: 0.1}, Error: 0.41, StandardError: 0.02},
+				{Candidate: solver.Candidate{Factors: 3, Beta: 0.1}, Error: 0.4, StandardError: 0.02},
+				{Candidate: solver.Candidate{Factors: 2, Beta: 1}, Error: 0.45, StandardError: 0.02},
 			},
 			FactorFits: []model.FactorFit{{Absent: 0.1, High: 0.2}, {Absent: 0.3, High: 0.05}},
 			Settings:   model.Settings{Input: webtest.Secret + ".csv", Range: questionnaire.Range{Low: 0, High: 4}},
@@ -100,10 +101,10 @@ func TestPage(t *testing.T) {
 func TestOneTried(t *testing.T) {
 	t.Parallel()
 	data := &view{}
-	one := model.Point{Candidate: model.Candidate{Factors: 3, Beta: .1}, Error: .4, StandardError: .02}
+	one := solver.ErrorPoint{Candidate: solver.Candidate{Factors: 3, Beta: .1}, Error: .4, StandardError: .02}
 	other := one
 	other.Beta, other.Error = 1, .5
-	data.cross(&model.Summary{Factors: 3, Beta: .1, OneStandardErrorFactors: 3, BCV: []model.Point{one, other}})
+	data.cross(&model.Summary{Factors: 3, Beta: .1, OneStandardErrorFactors: 3, BCV: []solver.ErrorPoint{one, other}})
 	if data.Choice != "The fit was given 3 factors: no other number was tried." {
 		t.Error(data.Choice)
 	}
