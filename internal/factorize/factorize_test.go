@@ -429,7 +429,7 @@ func TestRunRefuses(t *testing.T) {
 		"threads": {factorize.Options{Method: "svd", Input: good, Rank: 2, Threads: -1}, "-1 threads"},
 		"no file": {factorize.Options{Method: "svd", Input: good + ".gz", Rank: 2}, "no such file"},
 		"not a number": {
-			factorize.Options{Method: "svd", Input: writeFile(t, "y.csv", "1,2\n3,x\n"), Rank: 1}, "line 2, column 2",
+			factorize.Options{Method: "svd", Input: writeFile(t, "y.csv", "1,2\n3,x\n"), Rank: 1}, `line 2, column "2"`,
 		},
 		"start shape": {
 			factorize.Options{Method: "sonmf", Input: good, Rank: 2, StartTopics: writeNPY(t, mat.NewDense(3, 2, nil))},

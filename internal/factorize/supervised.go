@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver"
@@ -228,10 +230,10 @@ func readLabels(path string) ([]int, error) {
 }
 
 func labelError(path string, i int, format string, args ...any) error {
-	at := &matrixio.Error{Path: path, Err: fmt.Errorf("%w: document %d: %s", smf.ErrLabels, i+1,
+	at := &table.Error{File: path, Err: fmt.Errorf("%w: document %d: %s", smf.ErrLabels, i+1,
 		fmt.Sprintf(format, args...))}
 	if at.Line = matrixio.LineOf(path, i); at.Line == 0 { // the labels are one line, or not in a CSV file
-		at.Line, at.Column = matrixio.LineOf(path, 0), i+1
+		at.Line, at.Column = matrixio.LineOf(path, 0), strconv.Itoa(i+1)
 	}
 	return at
 }

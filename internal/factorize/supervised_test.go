@@ -436,7 +436,7 @@ func TestSupervisedRefuses(t *testing.T) {
 		},
 		"after a header": {labels("admitted\n0\n1\n\n0\n1\n0\n1.5\n"), false, `y.csv, line 8: unusable labels: ` +
 			`document 6: label 1.5 is not an integer`},
-		"in a line": {labels("0,1,0,1,0.5,1\n"), false, `y.csv, line 1, column 5: unusable labels: ` +
+		"in a line": {labels("0,1,0,1,0.5,1\n"), false, `y.csv, line 1, column "5": unusable labels: ` +
 			`document 5: label 0.5 is not an integer`},
 		"huge": {labels("0\n1\n1e300\n0\n0\n0\n"), false, "line 3: unusable labels: document 3: label " +
 			"1e+300 is above"},
@@ -444,7 +444,7 @@ func TestSupervisedRefuses(t *testing.T) {
 		"from 1":        {labels("1\n2\n1\n2\n1\n2\n"), false, "no document of class 0, the largest label is 2"},
 		"one class":     {labels("0\n0\n0\n0\n0\n0\n"), false, "every document has class 0"},
 		"too few":       {labels("0\n1\n0\n"), false, "3 labels,"},
-		"words":         {labels("admitted\nyes\n"), false, `y.csv, line 2, column 1`},
+		"words":         {labels("admitted\nyes\n"), false, `y.csv, line 2, column "1"`},
 		"table":         {labels("0,1\n0,1\n0,1\n"), false, "one line or one column, not 3×2"},
 		"no labels":     {func(o *factorize.Options) { o.Labels = "" }, true, "smf-w needs labels"},
 		"no file":       {func(o *factorize.Options) { o.Labels += ".gz" }, false, "no such file"},

@@ -9,15 +9,16 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// checkRead fails unless x is a sound matrix or err an *Error with a reason.
+// checkRead fails unless x is a sound matrix or err a *table.Error with a reason.
 func checkRead(t *testing.T, x mat.Matrix, err error) {
 	t.Helper()
 	if err != nil {
-		if _, ok := errors.AsType[*Error](err); !ok {
-			t.Errorf("error %v of type %T, want an *Error", err, err)
+		if _, ok := errors.AsType[*table.Error](err); !ok {
+			t.Errorf("error %v of type %T, want a *table.Error", err, err)
 		}
 		return
 	}

@@ -1,7 +1,6 @@
 package matrixio
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,37 +24,23 @@ var (
 	ErrUnsupported = errors.New("unsupported matrix")
 )
 
-// Error is an error at a place in a file.
-type Error struct {
-	Path   string // "" when the input was a reader
-	Line   int    // from 1; 0 in .npy files, and when the place is unknown
-	Column int    // the field of the line, from 1; 0 when the whole line is meant
-	Err    error
+// at returns a *table.Error at a field of a line, both from 1, or 0 if unknown.
+func at(line, column int, err error) error {
+	e := &table.Error{File: "matrix", Line: line, Err: err} // which Read names
+	if line > 0 && column > 0 {
+		e.Column = strconv.Itoa(column)
+	}
+	return e
 }
 
-// Error returns, for instance, `x.csv, line 3, column 2: malformed matrix: not a number`, like *table.Error.
-func (e *Error) Error() string {
-	place := cmp.Or(e.Path, "matrix")
-	if e.Line > 0 {
-		place += fmt.Sprintf(", line %d", e.Line)
-	}
-	if e.Line > 0 && e.Column > 0 {
-		place += fmt.Sprintf(", column %d", e.Column)
-	}
-	return place + ": " + e.Err.Error()
-}
-
-// Unwrap returns the cause: ErrFormat, ErrUnsupported, linalg.ErrNonFinite or an error of the file system.
-func (e *Error) Unwrap() error { return e.Err }
-
-// malformed returns an *Error that wraps ErrFormat.
+// malformed returns the error of at that wraps ErrFormat.
 func malformed(line, column int, format string, args ...any) error {
-	return &Error{Line: line, Column: column, Err: fmt.Errorf("%w: %s", ErrFormat, fmt.Sprintf(format, args...))}
+	return at(line, column, fmt.Errorf("%w: %s", ErrFormat, fmt.Sprintf(format, args...)))
 }
 
-// unsupported returns an *Error that wraps ErrUnsupported.
+// unsupported returns the error of at that wraps ErrUnsupported.
 func unsupported(line int, format string, args ...any) error {
-	return &Error{Line: line, Err: fmt.Errorf("%w: %s", ErrUnsupported, fmt.Sprintf(format, args...))}
+	return at(line, 0, fmt.Errorf("%w: %s", ErrUnsupported, fmt.Sprintf(format, args...)))
 }
 
 // Formats lists the formats of matrices with their endings, for help texts and errors.
@@ -64,7 +49,7 @@ func Formats() string { return "MatrixMarket (.mtx), NumPy (.npy), " + table.For
 // Read returns the matrix in the named file: MatrixMarket (.mtx), a NumPy array (.npy), or a table of package table;
 // all but Parquet may end in .gz or .zst. A coordinate .mtx gives a *matrix.CSR, everything else a *mat.Dense.
 //
-// Errors are *Error with the path. They wrap ErrFormat for a malformed file, ErrUnsupported for a name, a kind of
+// Errors are *table.Error. They wrap ErrFormat for a malformed file, ErrUnsupported for a name, a kind of
 // matrix or a kind of number that is not read, and linalg.ErrNonFinite for NaN and infinities.
 func Read(path string) (mat.Matrix, error) { return Options{}.Read(path) }
 
@@ -81,11 +66,11 @@ func (o Options) Read(path string) (x mat.Matrix, err error) {
 	if x, err = o.openAny(path); err == nil {
 		return x, nil
 	}
-	if at, ok := errors.AsType[*Error](err); ok {
-		at.Path = path
+	if at, ok := errors.AsType[*table.Error](err); ok {
+		at.File = path
 		return nil, at
 	}
-	return nil, &Error{Path: path, Err: err}
+	return nil, &table.Error{File: path, Err: err}
 }
 
 func (o Options) openAny(path string) (mat.Matrix, error) {
@@ -148,7 +133,7 @@ func (o Options) isHeader(fields []string) bool {
 // header and is left out, and so is a column without a name in it. Blank lines, spaces around numbers and a byte order
 // mark are ignored.
 //
-// Rows of unequal width, an empty field, a field that is not a number and a file without rows give an *Error that wraps
+// Rows of unequal width, an empty field, a field that is not a number and a file without rows give an error that wraps
 // ErrFormat; NaN, infinities and numbers beyond float64 give linalg.ErrNonFinite.
 func (o Options) read(rows *table.Reader) (mat.Matrix, error) {
 	width := len(rows.Header) // which rows of JSON lines let grow
@@ -204,18 +189,15 @@ func LineOf(path string, row int) int {
 	}
 }
 
-// tableError returns the error of a table as one of a matrix. Errors of the file system and decompression are kept.
+// tableError makes the error of a table one of a matrix, unless it is of the file system or of decompression.
 func tableError(err error) error {
 	at, ok := errors.AsType[*table.Error](err)
 	switch {
 	case !ok:
-		return err
 	case errors.Is(at, table.ErrNoRows):
-		return malformed(0, 0, "no rows of numbers")
-	case at.Line == 0:
-		return &Error{Err: at.Err}
-	case at.Column != "":
-		return malformed(at.Line, 0, "column %q: %v", at.Column, at.Err)
+		at.Err = fmt.Errorf("%w: no rows of numbers", ErrFormat)
+	case at.Line > 0:
+		at.Err = fmt.Errorf("%w: %w", ErrFormat, at.Err)
 	}
-	return malformed(at.Line, 0, "%v", at.Err)
+	return err
 }

@@ -31,7 +31,7 @@ const (
 // coordinate or array; real, integer or pattern (ones); general or symmetric. A coordinate matrix becomes a
 // *matrix.CSR, with explicit zeros kept; an array becomes a *mat.Dense.
 //
-// It returns an *Error that wraps ErrFormat for a malformed file: indices out of range, a repeated entry, an
+// It returns a *table.Error that wraps ErrFormat for a malformed file: indices out of range, a repeated entry, an
 // entry above the diagonal of a symmetric matrix, fewer or more entries than the size line says, more rows or
 // columns than 2²⁰ and eight times the entries, no rows or columns; ErrUnsupported for complex, hermitian and
 // skew-symmetric ones; linalg.ErrNonFinite for NaN and infinities.
@@ -74,7 +74,7 @@ func (m *mtxReader) lines(yield func(fields [][]byte, err error) bool) {
 		case errors.Is(err, io.EOF):
 			err = nil
 		case err != nil:
-			err = &Error{Line: m.line, Err: err}
+			err = at(m.line, 0, err)
 		}
 		fields = slices.AppendSeq(fields[:0], bytes.FieldsSeq(line))
 		if err == nil && (len(fields) == 0 || fields[0][0] == '%') {
@@ -89,7 +89,7 @@ func (m *mtxReader) lines(yield func(fields [][]byte, err error) bool) {
 func (m *mtxReader) readHeader() error {
 	banner, err := m.in.ReadSlice('\n')
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
-		return &Error{Err: err}
+		return at(0, 0, err)
 	}
 	m.line = 1
 	words := strings.Fields(strings.ToLower(string(banner)))
@@ -256,7 +256,7 @@ func number(field string, line, column int) (float64, error) {
 	v, err := wording.Number(field)
 	switch {
 	case errors.Is(err, wording.ErrNotFinite):
-		err = &Error{Line: line, Column: column, Err: fmt.Errorf("%w: %g", linalg.ErrNonFinite, v)}
+		err = at(line, column, fmt.Errorf("%w: %g", linalg.ErrNonFinite, v))
 	case err != nil:
 		err = malformed(line, column, "%v", err)
 	}

@@ -28,7 +28,7 @@ const (
 // or floats of 32 or 64, of either byte order, in C or Fortran order. An array of one dimension is a single column.
 // Integers beyond 2⁵³ are rounded.
 //
-// It returns an *Error that wraps ErrFormat for a header that does not parse, a shape without entries, or data
+// It returns a *table.Error that wraps ErrFormat for a header that does not parse, a shape without entries, or data
 // shorter or longer than the shape says; ErrUnsupported for other types and dimensions; linalg.ErrNonFinite,
 // with row and column, for NaN and infinities.
 func readNPY(r io.Reader) (mat.Matrix, error) {
@@ -58,7 +58,7 @@ func readNPY(r io.Reader) (mat.Matrix, error) {
 	for i := range h.rows {
 		for j, v := range x.RawRowView(i) {
 			if v-v != 0 {
-				return nil, &Error{Err: fmt.Errorf("row %d, column %d: %w: %g", i+1, j+1, linalg.ErrNonFinite, v)}
+				return nil, at(0, 0, fmt.Errorf("row %d, column %d: %w: %g", i+1, j+1, linalg.ErrNonFinite, v))
 			}
 		}
 	}
