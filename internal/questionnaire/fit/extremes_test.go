@@ -167,7 +167,7 @@ func TestSizes(t *testing.T) {
 			for _, row := range rows[1:] {
 				for j := range questionnairetest.Items {
 					if row[1+j] != "" {
-						row[1+j] = strconv.FormatFloat(questionnairetest.Number(t, row[1+j])*c.factor, 'g', -1, 64)
+						row[1+j] = strconv.FormatFloat(number(t, row[1+j])*c.factor, 'g', -1, 64)
 					}
 				}
 			}

@@ -26,6 +26,16 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 )
 
+// number reads a number.
+func number(t testing.TB, s string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // numbers reads a table that was written.
 func numbers(t *testing.T, table []byte) (header, names []string, values *mat.Dense) {
 	t.Helper()
@@ -77,7 +87,7 @@ func TestWrittenTablesGiveTheObjective(t *testing.T) {
 	}
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, row := range rows[1:] {
-		age := questionnairetest.Number(t, row[1+questionnairetest.Items])
+		age := number(t, row[1+questionnairetest.Items])
 		low, high = min(low, age), max(high, age)
 	}
 	var squares, seen, scores float64
@@ -85,7 +95,7 @@ func TestWrittenTablesGiveTheObjective(t *testing.T) {
 		if ids[i] != row[0] {
 			t.Fatalf("row %d of the scores and of the answers belong to different participants", i)
 		}
-		a := (questionnairetest.Number(t, row[1+questionnairetest.Items]) - low) / (high - low)
+		a := (number(t, row[1+questionnairetest.Items]) - low) / (high - low)
 		known := []float64{1 - a, a, 0, 0, 1}
 		known[2+strings.Index("FM", row[2+questionnairetest.Items])] = 1
 		for j := range questionnairetest.Items {
@@ -96,7 +106,7 @@ func TestWrittenTablesGiveTheObjective(t *testing.T) {
 			for c, v := range append(slices.Clone(w.RawRowView(i)), known...) {
 				r += v * q.At(j, c)
 			}
-			squares += (questionnairetest.Number(t, row[1+j]) - r) * (questionnairetest.Number(t, row[1+j]) - r)
+			squares += (number(t, row[1+j]) - r) * (number(t, row[1+j]) - r)
 			seen++
 		}
 		for _, v := range w.RawRowView(i) {
@@ -195,7 +205,7 @@ func TestFromLow(t *testing.T) {
 	for _, row := range rows[1:] {
 		for j := range questionnairetest.Items {
 			if row[1+j] != "" {
-				row[1+j] = fmt.Sprint(questionnairetest.Number(t, row[1+j]) - 2)
+				row[1+j] = fmt.Sprint(number(t, row[1+j]) - 2)
 			}
 		}
 	}

@@ -129,7 +129,7 @@ func TestVisitsFitAndScore(t *testing.T) {
 	for i, row := range rows {
 		if long = append(long, row); i > 0 && i%2 == 0 { // a second visit of half of them
 			later := slices.Clone(row)
-			later[age] = fmt.Sprint(questionnairetest.Number(t, row[age]) + 12)
+			later[age] = fmt.Sprint(number(t, row[age]) + 12)
 			long = append(long, later)
 		}
 	}
@@ -265,7 +265,7 @@ func testEqualRanges(t *testing.T, method string) {
 	ranges[2].Range = &questionnaire.Range{High: 1}
 	for _, row := range narrow[1:] {
 		if row[3] != "" {
-			row[3] = fmt.Sprint(questionnairetest.Number(t, row[3]) / questionnairetest.Top)
+			row[3] = fmt.Sprint(number(t, row[3]) / questionnairetest.Top)
 		}
 	}
 	run := func(rows [][]string, book []questionnaire.Item, equal bool) (*model.Fitted, *fit.Scored) {

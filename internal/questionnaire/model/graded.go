@@ -66,11 +66,11 @@ const (
 )
 
 func gradedTensors(m *eap.Model) safetensors.Tensors {
+	categories := lists.Map(m.Values, func(values []float64) float64 { return float64(len(values)) })
 	return safetensors.Tensors{
-		tensorSlopes: safetensors.OfList(m.Slopes), tensorIntercepts: safetensors.OfList(slices.Concat(m.Intercepts...)),
-		tensorValues: safetensors.OfList(slices.Concat(m.Values...)),
-		tensorCategories: safetensors.OfList(
-			lists.Map(m.Values, func(values []float64) float64 { return float64(len(values)) })),
+		tensorSlopes: safetensors.OfList(m.Slopes), tensorCategories: safetensors.OfList(categories),
+		tensorIntercepts: safetensors.OfList(slices.Concat(m.Intercepts...)),
+		tensorValues:     safetensors.OfList(slices.Concat(m.Values...)),
 	}
 }
 

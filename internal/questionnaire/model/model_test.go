@@ -22,7 +22,7 @@ import (
 // A file of a model that was changed, cut or lost is refused by its name.
 func TestLoadRefusesDamage(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	for _, name := range []string{model.ModelFile, model.LoadingsFile, model.SumsFile} {
 		for _, damage := range []struct {
 			name string
@@ -105,7 +105,7 @@ func TestLoadRefusesNonsense(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := questionnairetest.Model()
+			m := questionnairetest.Model(t)
 			spoil(m)
 			if _, err := model.Load(questionnairetest.Store(t, m)); !errors.Is(err, model.ErrModel) {
 				t.Errorf("loading: %v, want %v", err, model.ErrModel)
@@ -117,7 +117,7 @@ func TestLoadRefusesNonsense(t *testing.T) {
 // Who has a model of a format that is no longer read learns what to do.
 func TestLoadRefusesOldFormat(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	m.Format = "1"
 	if _, err := model.Load(questionnairetest.Store(t, m)); !errors.Is(err, model.ErrModel) ||
 		!strings.Contains(err.Error(), "fit the model again") {
@@ -127,7 +127,7 @@ func TestLoadRefusesOldFormat(t *testing.T) {
 
 func TestCalibrationIsStored(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	if diff := cmp.Diff(m.ICQF, questionnairetest.Reload(t, m).ICQF, cmp.AllowUnexported(mat.Dense{})); diff != "" {
 		t.Error(diff)
 	}
@@ -137,7 +137,7 @@ func TestCalibrationIsStored(t *testing.T) {
 // loading.
 func TestColumnsOfNarrowRanges(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	m.ICQF.Weights = []float64{16, 1, 1, 1}
 	top := m.Columns()[0].Top
 	if top[0].Name != "q1" || top[0].Loading != 1.5 || top[0].Width != 100 || top[1].Name != "q3" ||
@@ -151,7 +151,7 @@ func TestColumnsOfNarrowRanges(t *testing.T) {
 
 func TestTables(t *testing.T) {
 	t.Parallel()
-	loadings := questionnairetest.Model().LoadingsCSV()
+	loadings := questionnairetest.Model(t).LoadingsCSV()
 	questionnairetest.Golden(t, "loadings.csv", loadings)
 	s := model.Scores{IDs: []string{"a,b", "c"}, Values: mat.NewDense(2, 2, []float64{0, 1, 1. / 3, 0.1 + 0.2})}
 	scores := s.CSV()
@@ -160,7 +160,7 @@ func TestTables(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	if err := m.Describe([]questionnaire.Item{
 		{Name: "q4", Text: "Lies", Subscale: "Other", Reversed: true}, {Name: "q9", Text: "?"},
 	}); err != nil {
@@ -180,7 +180,7 @@ func TestDescribe(t *testing.T) {
 // Models are distinguished by the sums of their files.
 func TestModelSHA256(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	sums := map[string]bool{}
 	for _, beta := range []float64{0.1, 0.2} {
 		m.Summary.Beta = beta

@@ -33,10 +33,11 @@ type Summary struct {
 	Bootstrap   *Bootstrap   `json:"bootstrap,omitempty"`
 	Factors     int          `json:"factors"`
 	Beta        float64      `json:"beta"`
-	// BCV is the curve of the cross-validation, empty if there was nothing to choose.
+	// BCV is the curve of the cross-validation, empty if there was nothing to choose, and BCVUnconverged counts its fits
+	// that ended at MaxIter.
 	BCV                     []solver.ErrorPoint `json:"bcv"`
 	OneStandardErrorFactors int                 `json:"one_standard_error_factors,omitempty"`
-	BCVUnconverged          int                 `json:"bcv_unconverged"` // fits of the cross-validation that ended at MaxIter
+	BCVUnconverged          int                 `json:"bcv_unconverged"`
 	Seconds                 Seconds             `json:"seconds"`
 	Participants            int                 `json:"participants"`
 	// Unanswered and Incomplete count the participants left out because they lack answers or confounds.

@@ -2,6 +2,8 @@
 package questionnairetest
 
 import (
+	_ "embed"
+	"encoding/json"
 	"flag"
 	"math"
 	"math/rand/v2"
@@ -9,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
@@ -129,16 +130,6 @@ func Reload(t testing.TB, m *model.Model) *model.Model {
 	return m
 }
 
-// Number reads a number.
-func Number(t testing.TB, s string) float64 {
-	t.Helper()
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 var update = flag.Bool("update", false, "write the golden files")
 
 // Golden compares got with the file of this name in testdata, which -update writes.
@@ -159,50 +150,23 @@ func Golden(t testing.TB, name string, got []byte) {
 	}
 }
 
+//go:embed model.json
+var manifest []byte
+
 // Model returns a model of two factors of four items in two subscales, with everything that a report may show.
-func Model() *model.Model {
-	r := questionnaire.Range{High: 2}
-	return &model.Model{
-		Format: model.Format,
-		Items: []questionnaire.Item{
-			{Name: "q1", Text: "Worries <a lot> & often", Subscale: "Anxiety", Range: &r},
-			{Name: "q2", Text: "Steals", Subscale: "Conduct", Range: &r},
-			{Name: "q3", Text: "Nervous", Subscale: "Anxiety", Range: &r, Reversed: true},
-			{Name: "q4", Subscale: "Conduct", Range: &r},
-		},
-		Confounds: []questionnaire.Confound{
-			{Name: "age", Kind: questionnaire.Numeric, Range: &questionnaire.Range{Low: 6, High: 17}},
-			{Name: "sex", Kind: questionnaire.Categorical, Levels: []string{"F", "M"}},
-		},
-		CreatedAt: time.Date(2026, 11, 20, 8, 1, 2, 0, time.UTC),
-		ICQF: icqf.Model{
-			Loadings: mat.NewDense(4, 2, []float64{1.5, 0, 0, 1.25, 2.5, 0.1, 0, 0}),
-			ConfoundLoadings: mat.NewDense(4, 5,
-				[]float64{0, 0.25, 0, 0, 0.1, 0, 0, 0, 0.5, 0, 0.3, 0, 0, 0, 0.2, 0, 0, 0, 0, 1. / 3}),
-			L1:          0.1,
-			Answers:     3.75,
-			Noise:       []float64{0.25, 0.5, 0.125, 0.25},
-			Calibration: &icqf.Calibration{Information: []float64{8.5, 0}, Shifts: []float64{-0.25, 0}},
-		},
-		Summary: model.Summary{
-			Method: "icqf", Status: "converged", Iterations: 42, Objective: 123.456, ReconstructionError: 0.25,
-			Explained: 0.625, OutsideRange: 0.001, Factors: 2, Beta: 0.1,
-			BCV: []solver.ErrorPoint{
-				{Candidate: solver.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.05},
-				{Candidate: solver.Candidate{Factors: 2, Beta: 0.1}, Error: 0.4, StandardError: 0.04},
-			},
-			Penalties:               model.Penalties{Scores: 0.1, Loadings: 0.2, Answers: 3.75},
-			OneStandardErrorFactors: 2, Participants: 100, Unanswered: 3, Missing: 0.05,
-			Items: []model.ItemFit{
-				{Item: "q1", Mean: 0.75, Explained: 0.5},
-				{Item: "q2", Missing: 0.125, Mean: 0.5, Explained: 0.75},
-				{Item: "q3", Mean: 1, Explained: 0.5},
-				{Item: "q4", Missing: 0.0625, Mean: 0.25},
-			},
-			FactorFits: []model.FactorFit{
-				{Mean: 0.25, Absent: 0.5, High: 0.125}, {Mean: 0.5, Absent: 0.25, High: 0.375},
-			},
-			Settings: model.Settings{Range: r}, Version: "1.2.3",
-		},
+func Model(t testing.TB) *model.Model {
+	t.Helper()
+	m := &model.Model{ICQF: icqf.Model{
+		Loadings: mat.NewDense(4, 2, []float64{1.5, 0, 0, 1.25, 2.5, 0.1, 0, 0}),
+		ConfoundLoadings: mat.NewDense(4, 5,
+			[]float64{0, 0.25, 0, 0, 0.1, 0, 0, 0, 0.5, 0, 0.3, 0, 0, 0, 0.2, 0, 0, 0, 0, 1. / 3}),
+		L1:          0.1,
+		Answers:     3.75,
+		Noise:       []float64{0.25, 0.5, 0.125, 0.25},
+		Calibration: &icqf.Calibration{Information: []float64{8.5, 0}, Shifts: []float64{-0.25, 0}},
+	}}
+	if err := json.Unmarshal(manifest, m); err != nil {
+		t.Fatal(err)
 	}
+	return m
 }

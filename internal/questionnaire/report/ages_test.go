@@ -67,7 +67,9 @@ func TestAges(t *testing.T) {
 	for at := 1; at < len(cells); at += 3 {
 		var q [3]float64
 		for b := range q {
-			q[b] = questionnairetest.Number(t, cells[at+b][4])
+			if q[b], err = strconv.ParseFloat(cells[at+b][4], 64); err != nil {
+				t.Fatal(err)
+			}
 		}
 		sum := q[0] + q[1] + q[2]
 		if sum < 5 {

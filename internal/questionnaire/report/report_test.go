@@ -70,7 +70,7 @@ func rendered(t *testing.T, m *model.Model, e *evaluate.Evaluation) string {
 
 func TestReport(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	m.Summary.Status, m.Summary.Warnings = "iteration-limit", []string{"the last 1 of 2 factors are empty"}
 	m.Summary.Compact = []model.CompactItem{{
 		Questionnaire: "first", Item: m.Items[0], Explained: 0.5, Low: 0.375,
@@ -98,7 +98,7 @@ func TestReport(t *testing.T) {
 // A report without confounds, subscales, texts, curve and missing answers.
 func TestPlainReport(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	m.Confounds, m.ICQF.ConfoundLoadings, m.Summary.BCV, m.Summary.Missing = nil, nil, nil, 0
 	for j := range m.Items {
 		m.Items[j].Subscale, m.Items[j].Text, m.Summary.Items[j].Missing = "", "", 0
@@ -126,7 +126,7 @@ func TestPlainReport(t *testing.T) {
 // Items stand by subscale, in it by factor and falling loading.
 func TestArrange(t *testing.T) {
 	t.Parallel()
-	order, groups := sheet{questionnairetest.Model()}.arrange()
+	order, groups := sheet{questionnairetest.Model(t)}.arrange()
 	if diff := cmp.Diff([]int{2, 0, 3, 1}, order); diff != "" {
 		t.Errorf("order differs from that wanted:\n%s", diff)
 	}
@@ -134,7 +134,7 @@ func TestArrange(t *testing.T) {
 		cmp.AllowUnexported(group{})); diff != "" {
 		t.Errorf("groups differ from those wanted:\n%s", diff)
 	}
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	m.ICQF.Weights = []float64{16, 1, 1, 1} // its range is a quarter of the others'
 	h := sheet{m}.heatMap()
 	if diff := cmp.Diff([]int{0, 2, 3, 1}, h.order); diff != "" || h.largest != 6 {
@@ -145,7 +145,7 @@ func TestArrange(t *testing.T) {
 // Of a model of visits a codebook describes the items of all bins, and their subscales stay the bins.
 func TestDescribeVisits(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	m.Visits = &questionnaire.Visits{Time: "age", Edges: []float64{6, 9, 12}}
 	m.VisitItems = []questionnaire.Item{{Name: "a@b"}, {Name: "c"}}
 	for j, name := range []string{"a@b@6-9", "c@6-9", "a@b@9-12", "of no bin"} {
@@ -171,7 +171,7 @@ func TestDescribeVisits(t *testing.T) {
 
 func TestReadEvaluation(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	f := func(name string, change func(*evaluate.Evaluation), want string) {
 		t.Helper()
 		e := sampleEvaluation()
@@ -217,7 +217,7 @@ func TestReadEvaluation(t *testing.T) {
 // Names and texts from a file are no part of the page, and none is so long that nothing else is seen.
 func TestReportOfHostileNames(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	hostile := []string{
 		`<script>alert("1")</script>`, "\"'><svg onload='x'>&amp;", "שלום עולם مرحبا \u202e قلق 日本語",
 		strings.Repeat("very long ", 200) + "\nof two lines\x00\x1b]",
@@ -265,7 +265,7 @@ func TestReportIsDeterministic(t *testing.T) {
 	t.Parallel()
 	var runs []map[string][]byte
 	for range 2 {
-		files, err := Files(questionnairetest.Model(), sampleEvaluation())
+		files, err := Files(questionnairetest.Model(t), sampleEvaluation())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +282,8 @@ func TestReportIsDeterministic(t *testing.T) {
 func TestCurve(t *testing.T) {
 	t.Parallel()
 	at := func(factors int, beta, mse float64) solver.ErrorPoint {
-		return solver.ErrorPoint{Candidate: solver.Candidate{Factors: factors, Beta: beta}, Error: mse, StandardError: 0.1}
+		of := solver.Candidate{Factors: factors, Beta: beta}
+		return solver.ErrorPoint{Candidate: of, Error: mse, StandardError: 0.1}
 	}
 	for name, test := range map[string]struct {
 		curve          []solver.ErrorPoint
@@ -295,7 +296,7 @@ func TestCurve(t *testing.T) {
 			[]solver.ErrorPoint{at(2, 0.1, 0.5), at(2, 0.5, 0.45), at(3, 0.1, 0.4), at(3, 0.5, 0.6)}, 2, 1,
 		},
 	} {
-		m := questionnairetest.Model()
+		m := questionnairetest.Model(t)
 		m.Summary.BCV, m.Summary.OneStandardErrorFactors = test.curve, test.curve[test.fewest].Factors
 		lowest, fewest := m.Summary.Choices()
 		if lowest != test.curve[test.lowest] || fewest != test.curve[test.fewest] {
@@ -323,7 +324,7 @@ func TestStabilityOfNothing(t *testing.T) {
 	for i := range e.Shares {
 		e.Shares[i].Stability = evaluate.Measure{}
 	}
-	if page := rendered(t, questionnairetest.Model(), e); strings.Contains(page, "NaN") ||
+	if page := rendered(t, questionnairetest.Model(t), e); strings.Contains(page, "NaN") ||
 		strings.Contains(page, "Inf") {
 		t.Error("a number is NaN or infinite")
 	}
@@ -332,7 +333,7 @@ func TestStabilityOfNothing(t *testing.T) {
 // One factor of which nothing is left.
 func TestReportOfAnEmptyFactor(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	m.Confounds, m.ICQF.ConfoundLoadings, m.ICQF.Loadings = nil, nil, mat.NewDense(4, 1, nil)
 	m.Summary.Factors, m.Summary.FactorFits = 1, []model.FactorFit{{Absent: 1}}
 	page := rendered(t, m, nil)
@@ -343,7 +344,7 @@ func TestReportOfAnEmptyFactor(t *testing.T) {
 
 // A model that loads can be drawn and written, or there is an error.
 func FuzzModel(f *testing.F) {
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(f)
 	files, err := m.Files()
 	if err != nil {
 		f.Fatal(err)
@@ -366,7 +367,7 @@ func FuzzModel(f *testing.F) {
 // any.
 func TestFirstPage(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	s := &m.Summary
 	s.Known = []model.Known{
 		{Name: "age", Mean: 11.5, Deviation: 3.25, Low: 6, High: 17},
@@ -421,7 +422,7 @@ func TestFirstPage(t *testing.T) {
 // scores, residual correlations, both criteria of the scree, and what it takes to compute it again.
 func TestSupplement(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	s := &m.Summary
 	s.Settings.Seed, s.Settings.InputSHA256 = 7, "0123abcd"
 	s.Settings.Command = "wardcast questionnaire fit 'my answers.csv'"
@@ -454,7 +455,7 @@ func TestSupplement(t *testing.T) {
 // below 0, and what confounds add, which is on another scale, is not in it.
 func TestReportOfFactorAnalysis(t *testing.T) {
 	t.Parallel()
-	m := questionnairetest.Model()
+	m := questionnairetest.Model(t)
 	loadings := mat.NewDense(4, 2, []float64{-0.9, 0, 0.7, 0.1, 0.2, -0.8, 0, 0.6})
 	m.FA = &model.FA{Loadings: loadings, Phi: linalg.Identity(2), ConfoundLoadings: m.ICQF.ConfoundLoadings}
 	m.Summary.Accounted = []model.Accounted{

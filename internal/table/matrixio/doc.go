@@ -2,8 +2,8 @@
 // such as CSV.
 //
 // Files are read as written: no transposing, centring or scaling. Every entry must be a finite number; only
-// Options.Gaps also accepts missing ones. Malformed input is refused with a *table.Error that names file, line and column.
-// It never quotes a field, since the file may hold notes by mistake.
+// Options.Gaps also accepts missing ones. Malformed input is refused with a *table.Error of the line and the column, by
+// its number. It never quotes a field, since the file may hold notes by mistake.
 //
 // Memory grows with the entries that were read, not with the sizes that a header claims. Every function may be called
 // concurrently.
