@@ -241,7 +241,7 @@ func TestFactorizeFlags(t *testing.T) {
 		args    []string
 		want    []string
 	}{
-		"not a number": {"1,2\n3,x\n", "m.csv", nil, []string{"m.csv", "line 2", "column 2"}},
+		"not a number": {"1,2\n3,x\n", "m.csv", nil, []string{"m.csv", "line 2", `column "2"`}},
 		"ragged":       {"1,2\n3\n", "m.csv", nil, []string{"m.csv", "line 2"}},
 		"outside": {
 			"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n", "m.mtx", nil, []string{"m.mtx", "line 3"},

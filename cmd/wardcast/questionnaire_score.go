@@ -65,7 +65,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 			"column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
 	if n != nil {
-		warnOutside(d, c.Input, n.Apply(m, &scores.Scores, people, scores.Vague))
+		warnOutside(d, c.Input, n.Apply(m, &scores.Scores, people))
 	}
 	if c.Out != "" {
 		return folder.WriteScores(c.Out, &scores.Scores)

@@ -1,5 +1,7 @@
 package lists
 
+import "slices"
+
 // Make returns f(0) … f(n−1). It is never nil.
 func Make[T any](n int, f func(i int) T) []T {
 	out := make([]T, n)
@@ -32,6 +34,16 @@ func Count[T any](all []T, holds func(T) bool) (n int) {
 		}
 	}
 	return n
+}
+
+// Union returns a list with the entries of another one that it lacks, each once, behind its own.
+func Union[T comparable](all, more []T) []T {
+	for _, v := range more {
+		if !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	return all
 }
 
 // Take returns these entries of a list, nil for a nil list.

@@ -60,15 +60,6 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	return scores, nil
 }
 
-// Transform is Score for a model without confounds. A matrix that is not a *mat.Dense is copied.
-func (m *Model) Transform(answers mat.Matrix) (*mat.Dense, error) {
-	dense, ok := answers.(*mat.Dense)
-	if !ok {
-		dense = mat.DenseCopyOf(answers)
-	}
-	return m.Score(dense, nil)
-}
-
 // Scorer scores one participant at a time and allocates nothing. It is for one goroutine; several may share a model.
 type Scorer struct {
 	model  *Model

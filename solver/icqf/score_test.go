@@ -177,23 +177,3 @@ func TestScorerAllocates(t *testing.T) { // alone, for AllocsPerRun counts those
 		t.Errorf("%v allocations for a participant", n)
 	}
 }
-
-// Transform is Score without confounds, of any matrix.
-func TestTransformIsScore(t *testing.T) {
-	t.Parallel()
-	m := &Model{Loadings: mat.NewDense(3, 1, []float64{1, 2, 3}), L1: 0.1}
-	answers := mat.NewDense(2, 3, []float64{0, 1, 2, 3, math.NaN(), 1})
-	want, err := m.Score(answers, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range []mat.Matrix{answers, answers.T().T(), struct{ mat.Matrix }{answers}} {
-		if got, err := m.Transform(x); err != nil || !mat.Equal(got, want) {
-			t.Errorf("%T: %v, error %v, want %v", x, got, err, want)
-		}
-	}
-	confounded := &Model{Loadings: m.Loadings, ConfoundLoadings: m.Loadings}
-	if _, err := confounded.Transform(answers); !errors.Is(err, ErrConfounds) {
-		t.Errorf("error %v, want %v", err, ErrConfounds)
-	}
-}

@@ -217,11 +217,7 @@ func (b *Codebook) describeField(cells map[string]string, missing *questionnaire
 		item.Choices = choices
 		var doubtful []questionnaire.Choice
 		item.Range, doubtful = scale(choices, missing)
-		for _, c := range doubtful {
-			if !slices.Contains(b.Doubtful, c) {
-				b.Doubtful = append(b.Doubtful, c)
-			}
-		}
+		b.Doubtful = lists.Union(b.Doubtful, doubtful)
 		numbers := lists.Count(choices, func(c questionnaire.Choice) bool {
 			_, err := missing.Value(c.Code)
 			return err == nil

@@ -176,11 +176,7 @@ func (s *source) roles(c *Columns) (*layout, error) {
 		return nil, err
 	}
 	groups, err := s.places(c.Groups)
-	for _, at := range slices.Concat(groups, l.labelAt, categories) {
-		if !slices.Contains(l.groupAt, at) {
-			l.groupAt = append(l.groupAt, at)
-		}
-	}
+	l.groupAt = lists.Union(nil, slices.Concat(groups, l.labelAt, categories))
 	return l, err
 }
 
@@ -209,12 +205,8 @@ func (c *Columns) layout(s *source, items []questionnaire.Item) (*layout, error)
 
 // items returns the items that patterns and codebook select among the columns without another role.
 func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
-	var candidates []string
-	for _, i := range s.Named() {
-		if !slices.Contains(taken, i) {
-			candidates = append(candidates, s.Header[i])
-		}
-	}
+	free := slices.DeleteFunc(s.Named(), func(i int) bool { return slices.Contains(taken, i) })
+	candidates := lists.Take(s.Header, free)
 	picked, known := make([]bool, len(candidates)), s.Header
 	if c.OnlyExclude() {
 		names := questionnaire.Names(c.Codebook)

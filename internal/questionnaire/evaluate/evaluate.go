@@ -185,13 +185,8 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 // Compared returns the outcomes of the largest share for all methods that were compared with the first one.
 func (e *Evaluation) Compared() []Share {
 	most := e.Shares[len(e.Shares)-1].Share
-	var all []Share
-	for _, s := range e.Shares {
-		if s.Share == most && len(s.Differences) > 0 {
-			all = append(all, s)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(e.Shares),
+		func(s Share) bool { return s.Share != most || len(s.Differences) == 0 })
 }
 
 // choose fills in the candidate and the choices of the repeats.
@@ -199,11 +194,7 @@ func (o *Options) choose(ctx context.Context, s *fit.Study, e *Evaluation, p *pr
 	p.rounds = 1 + o.Repeats
 	add := func(c *fit.Choice) {
 		e.Unconverged += c.Unconverged
-		for _, w := range c.Warnings {
-			if !slices.Contains(e.Warnings, w) {
-				e.Warnings = append(e.Warnings, w)
-			}
-		}
+		e.Warnings = lists.Union(e.Warnings, c.Warnings)
 		p.done += c.Fits
 		p.rounds--
 	}
@@ -390,12 +381,9 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 				r.EmptyFactors+m.empty[1]
 		}
 		for l, label := range e.Labels {
-			area, ok, err := o.predict(ctx, part, s.Labels[l], s.Answering(test, part.items))
+			area, err := o.predict(ctx, part, s.Labels[l], s.Answering(test, part.items))
 			if err != nil {
 				return nil, nil, fmt.Errorf("repeat %d, label %q: %w", repeat+1, label, err)
-			}
-			if !ok {
-				area = math.NaN()
 			}
 			areas[l] = append(areas[l], area)
 		}
@@ -417,10 +405,8 @@ func differences(areas, first [][]float64, ratio float64) []Measure {
 	return all
 }
 
-// predict returns the area under the curve on the test rows; ok is false if there are too few of a class.
-func (o *Options) predict(ctx context.Context, m *trained, labels []int8,
-	test []int,
-) (area float64, ok bool, err error) {
+// predict returns the area under the curve on the test rows, NaN if there are too few of a class.
+func (o *Options) predict(ctx context.Context, m *trained, labels []int8, test []int) (area float64, err error) {
 	known := func(rows []int) (kept []int, y []bool, positive int) {
 		for _, i := range rows {
 			if labels[i] != answers.Unknown {
@@ -433,7 +419,7 @@ func (o *Options) predict(ctx context.Context, m *trained, labels []int8,
 	trainRows, y, positive := known(m.rows)
 	testRows, truth, testPositive := known(test)
 	if min(positive, len(y)-positive) < ridgeFolds || testPositive == 0 || testPositive == len(truth) {
-		return 0, false, nil
+		return math.NaN(), nil
 	}
 	design := func(rows []int) (*elasticnet.Design, error) {
 		features, err := m.features(rows)
@@ -444,7 +430,7 @@ func (o *Options) predict(ctx context.Context, m *trained, labels []int8,
 	}
 	x, err := design(trainRows)
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	weights := make([]float64, len(y))
 	for i, v := range y {
@@ -455,22 +441,22 @@ func (o *Options) predict(ctx context.Context, m *trained, labels []int8,
 	}
 	folds, err := eval.StratifiedFolds(y, nil, ridgeFolds, o.Seed)
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	// The best penalty for many items can be far below the last of glmnet's; for scores it is found sooner.
 	ridge := elasticnet.Settings{Alpha: 0, Standardize: true, Turn: true, Threads: o.Threads}
 	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: x, Y: y, Weights: weights}, folds, ridge)
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	newcomers, err := design(testRows)
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	p := cv.LinearPredictor(newcomers, cv.IndexMin)
 	for i, logit := range p {
 		p[i] = linalg.Sigmoid(logit)
 	}
 	area, _, err = eval.AUROC(truth, p, nil)
-	return area, err == nil, err
+	return area, err
 }

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/wardcast/wardcast/solver"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver"
 )
 
 // The halves of a repeat have nobody in common.

@@ -182,13 +182,10 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		if x, l.fa.ConfoundLoadings, err = WithoutConfounds(x, known); err != nil {
 			return err
 		}
-		regressed = independent(known) - 1 // the intercept is a mean
-		var left []int                     // the items that the confounds do not explain fully
-		for column, j := range l.Items {
-			if slices.ContainsFunc(mat.Col(nil, column, x), func(v float64) bool { return v == v && v != 0 }) {
-				left = append(left, j)
-			}
-		}
+		regressed = independent(known) - 1                                            // the intercept is a mean
+		left := lists.Take(l.Items, lists.Where(len(l.Items), func(column int) bool { // not explained fully
+			return slices.ContainsFunc(mat.Col(nil, column, x), func(v float64) bool { return v == v && v != 0 })
+		}))
 		switch {
 		case len(left) <= factors:
 			return questionnaire.Optionf("%d factors for the %d items that the confounds do not explain fully, among "+

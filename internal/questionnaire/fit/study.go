@@ -119,11 +119,7 @@ func (s *Study) without(items []int) string {
 }
 
 // others returns the names, in quotation marks, of the items that are not among these.
-func (s *Study) others(items []int) (names []string) {
-	for j, item := range s.Items {
-		if !slices.Contains(items, j) {
-			names = append(names, strconv.Quote(item.Name))
-		}
-	}
-	return names
+func (s *Study) others(items []int) []string {
+	left := lists.Where(len(s.Items), func(j int) bool { return !slices.Contains(items, j) })
+	return lists.Map(left, func(j int) string { return strconv.Quote(s.Items[j].Name) })
 }

@@ -33,8 +33,8 @@ type Summary struct {
 	Bootstrap   *Bootstrap   `json:"bootstrap,omitempty"`
 	Factors     int          `json:"factors"`
 	Beta        float64      `json:"beta"`
-	// BCV is the curve of the cross-validation, empty if there was nothing to choose, and BCVUnconverged counts its fits
-	// that ended at MaxIter.
+	// BCV is the curve of the cross-validation, empty if there was nothing to choose. BCVUnconverged of its fits ended
+	// at MaxIter.
 	BCV                     []solver.ErrorPoint `json:"bcv"`
 	OneStandardErrorFactors int                 `json:"one_standard_error_factors,omitempty"`
 	BCVUnconverged          int                 `json:"bcv_unconverged"`

@@ -73,12 +73,7 @@ func SumsOf(scales []SumScale, items []questionnaire.Item, answers *mat.Dense) (
 	var names []string
 	for k, s := range scales {
 		names = append(names, sumPrefix+s.Name, "prorated_"+s.Name, "sem_"+s.Name, "rci_"+s.Name)
-		var at []int
-		for j, item := range items {
-			if slices.Contains(s.Items, item.Name) {
-				at = append(at, j)
-			}
-		}
+		at := lists.Where(len(items), func(j int) bool { return slices.Contains(s.Items, items[j].Name) })
 		p := float64(len(at))
 		for i := range n {
 			var sum, given float64

@@ -47,8 +47,7 @@ func (s *Scores) Header() []string {
 	factors := FactorNames(s.Values)
 	header := append([]string{"id"}, factors...)
 	if s.Errors != nil {
-		header = append(header, "answered")
-		header = append(header, lists.Map(factors, ErrorName)...)
+		header = slices.Concat(header, []string{"answered"}, lists.Map(factors, ErrorName))
 	}
 	return slices.Concat(header, s.SumNames, s.NormNames)
 }
@@ -62,11 +61,10 @@ func (s *Scores) Row(i int) []float64 {
 	if s.Errors != nil {
 		row = slices.Concat(row, []float64{float64(s.Answered[i])}, s.Errors.RawRowView(i))
 	}
-	if s.Sums != nil {
-		row = append(row, s.Sums.RawRowView(i)...)
-	}
-	if s.Norms != nil {
-		row = append(row, s.Norms.RawRowView(i)...)
+	for _, more := range []*mat.Dense{s.Sums, s.Norms} {
+		if more != nil {
+			row = append(row, more.RawRowView(i)...)
+		}
 	}
 	return row
 }
@@ -167,9 +165,7 @@ func Cell(v float64) string {
 
 // Cells returns a row of words and then numbers.
 func Cells(words []string, numbers ...float64) []string {
-	row := slices.Clone(words)
-	row = append(row, lists.Map(numbers, Cell)...)
-	return row
+	return slices.Concat(words, lists.Map(numbers, Cell))
 }
 
 // CSV writes rows. An apostrophe before text that looks like a formula keeps spreadsheets from computing it.

@@ -296,16 +296,9 @@ const z = 1.959963984540054
 // Apply adds the norms to scores of the model: for each factor its percentile and T score, and, if the scores have
 // standard errors s, the T scores of score ± 1.96·s within the range of the method's scores, which hold the T score
 // with 95 % in view of the error of measurement. The error of the norms themselves is not included. People, read by
-// Read, must have the ids of the scores. Participants in no cell with norms have NaN, and are returned by line. Vague
-// holds, for each factor, the lines of people whose scores are not measurements: they have NaN too.
-func (n *Norms) Apply(m *model.Model, s *model.Scores, people *answers.Sheet, vague [][]int) []Outside {
-	unmeasured := make([]map[int]bool, len(n.Factors))
-	for t, lines := range vague {
-		unmeasured[t] = map[int]bool{}
-		for _, line := range lines {
-			unmeasured[t][line] = true
-		}
-	}
+// Read, must have the ids of the scores. Participants in no cell with norms have NaN, and are returned by line. Scores
+// that are not measurements by their standard errors have NaN too.
+func (n *Norms) Apply(m *model.Model, s *model.Scores, people *answers.Sheet) []Outside {
 	var names []string
 	for _, factor := range n.Factors {
 		names = append(names, "percentile_"+factor, "t_"+factor)
@@ -321,8 +314,9 @@ func (n *Norms) Apply(m *model.Model, s *model.Scores, people *answers.Sheet, va
 		}
 		values := added.RawRowView(i)[:0]
 		for t := range n.Factors {
+			vague := s.Errors != nil && !m.Summary.FactorFits[t].Measures(s.Errors.At(i, t))
 			percentile := func(score float64) float64 {
-				if cell == nil || math.IsNaN(score) || unmeasured[t][byID[id].Line] {
+				if cell == nil || math.IsNaN(score) || vague {
 					return math.NaN()
 				}
 				return cell.Scores[t].Percentile(score)

@@ -151,7 +151,7 @@ func TestNormsOfPlantedScores(t *testing.T) {
 		values.Set(i, 0, r.Numbers[0])
 	}
 	all := model.Scores{IDs: ids, Values: values}
-	if outside := loaded.Apply(oneFactor(), &all, p, nil); len(outside) > 0 ||
+	if outside := loaded.Apply(oneFactor(), &all, p); len(outside) > 0 ||
 		!slices.Equal(all.Header(), []string{"id", "factor1", "percentile_factor1", "t_factor1"}) {
 		t.Fatalf("columns %q, outside %v", all.Header(), outside)
 	}
@@ -176,7 +176,7 @@ func TestInterval(t *testing.T) {
 			t.Parallel()
 			const n = 20000
 			m := oneFactor()
-			m.Summary.Method = c.method
+			m.Summary.Method, m.Summary.FactorFits[0].Limit = c.method, 1
 			within := func(score float64) float64 { return min(max(score, m.ScoreRange().Low), m.ScoreRange().High) }
 			se, random := c.deviation/2, rand.New(rand.NewPCG(5, 0))
 			sample := func() []float64 {
@@ -194,7 +194,7 @@ func TestInterval(t *testing.T) {
 				scores.Values.Set(i, 0, within(v+se*random.NormFloat64()))
 				scores.IDs, people.Rows = append(scores.IDs, id), append(people.Rows, answers.SheetRow{ID: id})
 			}
-			norms.Apply(m, scores, people, nil)
+			norms.Apply(m, scores, people)
 			if want := []string{"percentile_factor1", "t_factor1", "t_low_factor1", "t_high_factor1"}; !slices.Equal(
 				scores.NormNames, want) {
 				t.Fatalf("columns %q, want %q", scores.NormNames, want)
@@ -233,8 +233,8 @@ func TestIntervalEnds(t *testing.T) {
 			Errors: mat.NewDense(2, 1, []float64{.1, .1}), Answered: []int{2, 2},
 		}
 		m := oneFactor()
-		m.Summary.Method = method
-		normsOf([]float64{0, 0, .5, 1}).Apply(m, s, people, nil)
+		m.Summary.Method, m.Summary.FactorFits[0].Limit = method, 1
+		normsOf([]float64{0, 0, .5, 1}).Apply(m, s, people)
 		return [2][]float64{s.Norms.RawRowView(0), s.Norms.RawRowView(1)}
 	}
 	if r := apply(model.MethodICQF); r[0][2] != r[0][1] || r[0][3] <= r[0][1] || r[1][2] >= r[1][1] ||
@@ -281,7 +281,7 @@ func TestOutside(t *testing.T) {
 	ids := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	values := mat.NewDense(len(ids), 1, []float64{.9, .5, .5, .5, .5, .5, math.NaN(), .5})
 	all := &model.Scores{IDs: ids, Values: values}
-	outside = made.Apply(oneFactor(), all, later, nil)
+	outside = made.Apply(oneFactor(), all, later)
 	want := []Outside{
 		{OtherAge, []int{3, 9}}, {NoAge, []int{4}}, {NoSex, []int{5}}, {OtherSex, []int{6}}, {Few, []int{7}},
 	}

@@ -96,15 +96,12 @@ func (t *Table) Markdown() []byte {
 	fmt.Fprintf(&b, "%s\n\n", inMarkdown.text(t.Caption))
 	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 	line(t.titles(inMarkdown, func(c Column) string { return c.Title }))
-	var rule []string
-	for _, c := range t.Columns {
+	line(lists.Map(t.Columns, func(c Column) string {
 		if c.Words {
-			rule = append(rule, ":---")
-		} else {
-			rule = append(rule, "---:")
+			return ":---"
 		}
-	}
-	line(rule)
+		return "---:"
+	}))
 	for _, cells := range t.printed(inMarkdown) {
 		line(cells)
 	}
@@ -179,12 +176,8 @@ const printedDigits = 2
 
 // printed returns the cells of rows and foot for a paper. Columns of whole numbers have no digits behind the point.
 func (t *Table) printed(m markup) (all [][]string) {
-	rows := slices.Concat(t.Rows, t.Foot)
-	var digits []int
+	rows, digits := slices.Concat(t.Rows, t.Foot), make([]int, len(t.Columns))
 	for _, r := range rows {
-		if digits == nil {
-			digits = make([]int, len(r.Numbers))
-		}
 		for c, v := range r.Numbers {
 			if v != math.Trunc(v) && !math.IsNaN(v) {
 				digits[c] = printedDigits

@@ -49,8 +49,8 @@ func Formats() string { return "MatrixMarket (.mtx), NumPy (.npy), " + table.For
 // Read returns the matrix in the named file: MatrixMarket (.mtx), a NumPy array (.npy), or a table of package table;
 // all but Parquet may end in .gz or .zst. A coordinate .mtx gives a *matrix.CSR, everything else a *mat.Dense.
 //
-// Errors are *table.Error. They wrap ErrFormat for a malformed file, ErrUnsupported for a name, a kind of
-// matrix or a kind of number that is not read, and linalg.ErrNonFinite for NaN and infinities.
+// Errors are *table.Error: those of package table, and others that wrap ErrFormat for a malformed file, ErrUnsupported
+// for a name, a kind of matrix or a kind of number that is not read, and linalg.ErrNonFinite for NaN and infinities.
 func Read(path string) (mat.Matrix, error) { return Options{}.Read(path) }
 
 // Options changes how a table is read.
@@ -77,7 +77,7 @@ func (o Options) openAny(path string) (mat.Matrix, error) {
 	if table.IsName(path) {
 		rows, err := table.Open(path, o.table())
 		if err != nil {
-			return nil, tableError(err)
+			return nil, err
 		}
 		defer rows.Close() //nolint:errcheck // nothing was written
 		return o.read(rows)
@@ -133,8 +133,8 @@ func (o Options) isHeader(fields []string) bool {
 // header and is left out, and so is a column without a name in it. Blank lines, spaces around numbers and a byte order
 // mark are ignored.
 //
-// Rows of unequal width, an empty field, a field that is not a number and a file without rows give an error that wraps
-// ErrFormat; NaN, infinities and numbers beyond float64 give linalg.ErrNonFinite.
+// An empty field and one that is not a number give an error that wraps ErrFormat; NaN, infinities and numbers beyond
+// float64 give linalg.ErrNonFinite.
 func (o Options) read(rows *table.Reader) (mat.Matrix, error) {
 	width := len(rows.Header) // which rows of JSON lines let grow
 	columns := rows.Named()
@@ -145,7 +145,7 @@ func (o Options) read(rows *table.Reader) (mat.Matrix, error) {
 	for row, err := range rows.Rows(columns...) {
 		switch {
 		case err != nil:
-			return nil, tableError(err)
+			return nil, err
 		case len(row.Cells) != width:
 			return nil, malformed(row.Line, 0, "%d fields, want %d", len(row.Cells), width)
 		}
@@ -187,17 +187,4 @@ func LineOf(path string, row int) int {
 			return next.Line
 		}
 	}
-}
-
-// tableError makes the error of a table one of a matrix, unless it is of the file system or of decompression.
-func tableError(err error) error {
-	at, ok := errors.AsType[*table.Error](err)
-	switch {
-	case !ok:
-	case errors.Is(at, table.ErrNoRows):
-		at.Err = fmt.Errorf("%w: no rows of numbers", ErrFormat)
-	case at.Line > 0:
-		at.Err = fmt.Errorf("%w: %w", ErrFormat, at.Err)
-	}
-	return err
 }

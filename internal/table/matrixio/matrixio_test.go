@@ -157,7 +157,7 @@ func checkError(t *testing.T, err error, line, column int, want error) {
 func readCSV(r io.Reader) (mat.Matrix, error) {
 	rows, err := table.New(r, ".csv", Options{}.table())
 	if err != nil {
-		return nil, tableError(err)
+		return nil, err
 	}
 	return Options{}.read(rows)
 }
@@ -195,10 +195,10 @@ func TestReadCSVRefuses(t *testing.T) {
 		line, column int
 		err          error
 	}{
-		"empty":             {"", 0, 0, ErrFormat},
-		"header only":       {"a,b\n", 0, 0, ErrFormat},
-		"short row":         {"a,b\n1,2\n\n3\n", 4, 0, ErrFormat},
-		"long row":          {"1\n1,2\n", 2, 0, ErrFormat},
+		"empty":             {"", 0, 0, table.ErrNoRows},
+		"header only":       {"a,b\n", 0, 0, table.ErrNoRows},
+		"short row":         {"a,b\n1,2\n\n3\n", 4, 0, table.ErrCells},
+		"long row":          {"1\n1,2\n", 2, 0, table.ErrCells},
 		"no number":         {"1,2\n3,x\n", 2, 2, ErrFormat},
 		"empty field":       {"1,2\n,3\n", 2, 1, ErrFormat},
 		"empty first line":  {"1,,2\n", 1, 2, ErrFormat},
@@ -206,7 +206,7 @@ func TestReadCSVRefuses(t *testing.T) {
 		"NaN in first line": {"1,NaN\n", 1, 2, linalg.ErrNonFinite},
 		"infinite":          {"1\n-Inf\n", 2, 1, linalg.ErrNonFinite},
 		"overflow":          {"1e999\n", 1, 1, linalg.ErrNonFinite},
-		"open quote":        {"1\n\"2", 2, 0, ErrFormat},
+		"open quote":        {"1\n\"2", 2, 0, table.ErrOpenQuote},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -392,7 +392,7 @@ func TestReadByName(t *testing.T) {
 	}{
 		{write("late.jsonl", `{"x":0}`+"\n"+`{"x":0,"y":1}`), ErrFormat, ""},
 		{write("gap.jsonl", `{"x":0,"y":1}`+"\n"+`{"x":0}`), ErrFormat, ""},
-		{write("twice.csv", "x,y,x\n1,2,3\n"), ErrFormat, ""},
+		{write("twice.csv", "x,y,x\n1,2,3\n"), table.ErrColumnTwice, ""},
 		{notes, ErrFormat, notes + ", line 2, column \"2\": malformed matrix: not a number"},
 		{write("a.txt", mtx), ErrUnsupported, ""},
 		{cut, io.ErrUnexpectedEOF, ""},
