@@ -24,6 +24,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -143,9 +144,15 @@ func readScores(path string, m *model.Model) (*answers.Sheet, error) {
 		return nil, err
 	}
 	fits, n := m.Summary.FactorFits, m.Summary.Participants-m.Summary.TooFew
-	if more := slices.Contains(s.Header, "factor"+strconv.Itoa(len(fits)+1)); more || len(s.Rows) != n {
-		return nil, &table.Error{File: path, Err: fmt.Errorf("%w: %d participants, must be %d, or more than %d factors",
-			questionnaire.ErrOtherScores, len(s.Rows), n, len(fits))}
+	var other string
+	switch next := "factor" + strconv.Itoa(len(fits)+1); {
+	case slices.Contains(s.Header, next):
+		other = fmt.Sprintf("a column %q, but the fit has %s", next, wording.Count(len(fits), "factor"))
+	case len(s.Rows) != n:
+		other = fmt.Sprintf("%d participants instead of %d", len(s.Rows), n)
+	}
+	if other != "" {
+		return nil, &table.Error{File: path, Err: fmt.Errorf("%w: %s", questionnaire.ErrOtherScores, other)}
 	}
 	for _, row := range s.Rows {
 		for t := range fits {
