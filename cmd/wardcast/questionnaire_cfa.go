@@ -17,7 +17,7 @@ type questionnaireCFACmd struct {
 	Model       string   `help:"File of the model in lavaan's syntax: lines such as factor =~ item + item and item ~~ item; before an item a number* fixes, NA* frees and a label* makes equal." required:"" type:"existingfile" placeholder:"FILE"`
 	Estimator   string   `help:"Estimator: ml, of the rows with all answers; fiml, of all rows; or wlsmv, of ordered answers by polychoric correlations (default: wlsmv with --ordered, otherwise ml)." enum:",ml,fiml,wlsmv" default:""`
 	Ordered     []string `help:"Items whose answers are ordered categories: all, or the name of each item of the model." placeholder:"ITEMS"`
-	Group       string   `help:"Column of the groups, or column=A:B for these groups of it. The model is fitted to all of them, each with parameters of its own; rows without a group are left out." placeholder:"COLUMN"`
+	Group       string   `help:"Column of the groups, or column=A:B for these groups of it, in this order (otherwise that of the file). The model is fitted to all of them, each with parameters of its own; rows without a group are left out. The first group is the one that others are compared with." placeholder:"COLUMN"`
 	Invariance  string   `help:"Fit the steps of measurement invariance over the groups up to this one: configural, thresholds (of ordered items, after Wu and Estabrook 2016), loadings, intercepts." enum:",configural,thresholds,loadings,intercepts" default:""`
 	MissingCode codes    `help:"Code of a missing entry, in addition to an empty cell, NA, NaN and a dot." placeholder:"CODE"`
 	cli.Output

@@ -444,7 +444,7 @@ func TestSupervisedRefuses(t *testing.T) {
 		"from 1":        {labels("1\n2\n1\n2\n1\n2\n"), false, "no document of class 0, the largest label is 2"},
 		"one class":     {labels("0\n0\n0\n0\n0\n0\n"), false, "every document has class 0"},
 		"too few":       {labels("0\n1\n0\n"), false, "3 labels,"},
-		"words":         {labels("admitted\nyes\n"), false, `y.csv, line 2, column "1"`},
+		"words":         {labels("admitted\nyes\n"), false, `y.csv, line 2, column "admitted"`},
 		"table":         {labels("0,1\n0,1\n0,1\n"), false, "one line or one column, not 3×2"},
 		"no labels":     {func(o *factorize.Options) { o.Labels = "" }, true, "smf-w needs labels"},
 		"no file":       {func(o *factorize.Options) { o.Labels += ".gz" }, false, "no such file"},

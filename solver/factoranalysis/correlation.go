@@ -48,6 +48,19 @@ type Correlations struct {
 // Smoothed reports whether R was changed to be positive definite.
 func (c *Correlations) Smoothed() bool { return c.LeastEigenvalue < leastEigenvalue }
 
+// Extreme returns the pairs of items whose correlation is 1 or −1 but for the bound of Polychoric or rounding.
+func Extreme(r mat.Symmetric) (pairs [][2]int) {
+	const extreme = 0.999
+	for j := range r.SymmetricDim() {
+		for i := range j {
+			if math.Abs(r.At(i, j)) >= extreme {
+				pairs = append(pairs, [2]int{i, j})
+			}
+		}
+	}
+	return pairs
+}
+
 // Raw returns the correlations before smoothing, 0 for pairs without one.
 func (c *Correlations) Raw() *mat.SymDense { return c.raw }
 
@@ -56,6 +69,9 @@ const leastDeviation = 1e-150
 
 // leastEigenvalue replaces smaller eigenvalues: far above rounding, far below anything visible in a correlation.
 const leastEigenvalue = 1e-8
+
+// Determined is the Reason of an item whose answers the confounds tell.
+const Determined = "has only answers that the confounds determine"
 
 // ItemError names the first item, counted from 0, that cannot be correlated, and says why.
 type ItemError struct {
@@ -107,20 +123,23 @@ func correlate(ctx context.Context, x mat.Matrix, confounds *mat.Dense, kind Kin
 		if err != nil {
 			return nil, err
 		}
-		groups := make([]int, len(items[0].codes))
+		of := make([]int, len(items[0].codes))
 		if confounds != nil {
-			s, err := newShifts(confounds)
+			g, err := newGroups(confounds)
 			if err != nil {
 				return nil, err
 			}
 			for j := range items {
-				if !s.regress(&items[j]) {
-					return nil, &ItemError{j, "does not vary"}
+				if ctx.Err() != nil {
+					return nil, context.Cause(ctx)
+				}
+				if !g.regress(&items[j]) {
+					return nil, &ItemError{j, Determined}
 				}
 			}
-			groups = s.of
+			of = g.of
 		}
-		if c.raw, c.Unknown, err = polychoric(ctx, items, groups, linalg.Threads(threads)); err != nil {
+		if c.raw, c.Unknown, err = polychoric(ctx, items, of, linalg.Threads(threads)); err != nil {
 			return nil, err
 		}
 	default:

@@ -24,8 +24,9 @@ const (
 	RotatePromax Rotation = "promax"
 	// RotateOblimin makes factors oblique, see Oblimin.
 	RotateOblimin Rotation = "oblimin"
-	// RotateGeomin makes factors oblique, and lets items load on several. RotateTarget brings loadings to Target.
+	// RotateGeomin makes factors oblique, and lets items load on several.
 	RotateGeomin Rotation = "geomin"
+	// RotateTarget makes factors oblique, and brings loadings to Target.
 	RotateTarget Rotation = "target"
 	// RotateBifactor has a general factor first, and group factors, all uncorrelated: the solution of Schmid and Leiman
 	// for one factor less, rotated by Oblimin, see Omega.
@@ -91,7 +92,8 @@ type Settings struct {
 	Regressed int
 	// Answers, n×p, and Confounds, n×c, are for Polychoric, whose categories residuals no longer have: those that were
 	// regressed, and on what. The correlations are then those of normal variables that are the sum of a linear function
-	// of the confounds and of what is correlated. nil means that x are the answers.
+	// of the confounds and of what is correlated. nil means that x are the answers. It adds to the cost a regression of
+	// each item, and for each pair an evaluation of the likelihood for each different row of the confounds.
 	Answers, Confounds *mat.Dense
 	// Quick leaves out the chi-square of FullInformation and what follows from it, which take most of the time.
 	Quick bool
@@ -132,11 +134,12 @@ const (
 // correlations are filled in from the solution, which is computed again until none of them changes by more than 1e-7.
 // The likelihood of FullInformation says nothing of them: what its iterations leave there would be more factors.
 //
-// Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1, an
-// unknown extraction or an unknown rotation; MaximumLikelihood adds one that wraps ErrSingular for correlations that
-// had to be smoothed. When ctx ends, its cause is returned within one update of the extraction. Converged reports a
-// search that does not converge, and Correlations.Smoothed a matrix that is not a correlation matrix. An update costs
-// p²·k and p³/3, and with few items for that many factors p²·(p−k)·k.
+// Errors are those of Correlate, also for Confounds that are not finite, have other rows than x, or determine an item,
+// and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1, an unknown extraction or rotation;
+// MaximumLikelihood adds one that wraps ErrSingular for correlations that had to be smoothed. When ctx ends, its cause is
+// returned within one update of the extraction. Converged reports a search that does not converge, and
+// Correlations.Smoothed a matrix that is not a correlation matrix. An update costs p²·k and p³/3, and with few items for
+// that many factors p²·(p−k)·k.
 func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 	s.Correlation, s.Extraction, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Extraction, Minres),
 		cmp.Or(s.Rotation, RotatePromax)
@@ -162,6 +165,9 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 			return nil, fmt.Errorf("%w: %d factors for %s, must be at least 3: a general factor and two others",
 				solver.ErrSettings, s.Factors+1, RotateBifactor)
 		}
+	}
+	if err := s.checkGiven(n, p); err != nil {
+		return nil, err
 	}
 	of := x
 	if s.Answers != nil && s.Correlation == Polychoric {
@@ -210,6 +216,21 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 		m.Unrotated.near, m.Unrotated.order = near(extracted.loadings), order
 	}
 	return m, nil
+}
+
+func (s *Settings) checkGiven(n, p int) error {
+	if s.Answers != nil {
+		if rows, columns := s.Answers.Dims(); rows != n || columns != p {
+			return fmt.Errorf("%w: %d×%d answers, must be %d×%d", solver.ErrShape, rows, columns, n, p)
+		}
+	}
+	if s.Confounds == nil {
+		return nil
+	}
+	if rows, _ := s.Confounds.Dims(); rows != n {
+		return fmt.Errorf("%w: confounds of %d participants, must be %d", solver.ErrShape, rows, n)
+	}
+	return solver.CheckFinite(s.Confounds)
 }
 
 func (s *Settings) checkTarget(p int) error {

@@ -95,7 +95,7 @@ func polychoric(ctx context.Context, items []item, groups []int, threads linalg.
 	}
 	found := make([]float64, len(pairs))
 	const flopsPerPair = 1 << 14
-	threads.Parallel(len(pairs), flopsPerPair*len(pairs), func(from, to int) {
+	threads.Parallel(len(pairs), flopsPerPair*len(pairs)*len(items[0].margins), func(from, to int) {
 		t := table{groups: groups}
 		for e := from; e < to && ctx.Err() == nil; e++ {
 			t.fill(&items[pairs[e][0]], &items[pairs[e][1]])
@@ -127,8 +127,8 @@ type table struct {
 	cells  int       // of a group
 	width  int
 	normal BivariateNormal
-	// above and here are two rows of corners, each with probabilities and densities at all thresholds of b and at ±∞.
-	above, here []corner
+	// corners are at the thresholds of a and b in a group and at ±∞, with the probability NaN if not yet computed.
+	corners []corner
 }
 
 // corner is the value of the distribution function at a pair of thresholds, and its derivative with respect to ρ.
@@ -137,9 +137,9 @@ type corner struct{ probability, density float64 }
 func (t *table) fill(a, b *item) {
 	t.a, t.b, t.width = a, b, len(b.margins[0].thresholds)+1
 	t.cells = (len(a.margins[0].thresholds) + 1) * t.width
-	all, corners := len(a.margins)*t.cells, t.width+1
+	all, corners := len(a.margins)*t.cells, (len(a.margins[0].thresholds)+2)*(t.width+1)
 	t.counts = slices.Grow(t.counts[:0], all)[:all]
-	t.above, t.here = slices.Grow(t.above[:0], corners)[:corners], slices.Grow(t.here[:0], corners)[:corners]
+	t.corners = slices.Grow(t.corners[:0], corners)[:corners]
 	clear(t.counts)
 	for i, code := range a.codes {
 		if other := b.codes[i]; code != missing && other != missing {
@@ -195,48 +195,57 @@ func (t *table) pearson() float64 {
 	return (n*sab - sa*sb) / math.Sqrt(va*vb)
 }
 
-// score returns the derivative of the log-likelihood and the expected information, Σ_g n_g·Σ (∂π)²/π.
+// score returns the derivative of the log-likelihood and the information: the expected one, N·Σ (∂π)²/π, or with several
+// groups, whose tables are mostly empty, its estimate by the answers, Σ n_ab·(∂π/π)².
 func (t *table) score(rho float64) (slope, information float64) {
 	t.normal.To(rho)
 	for g := range t.a.margins {
 		a, b := &t.a.margins[g], &t.b.margins[g]
 		counts, squares := t.counts[g*t.cells:][:t.cells], 0.0
-		n := floats.Sum(counts)
-		if n == 0 {
-			continue
+		for e := range t.corners {
+			t.corners[e].probability = math.NaN()
 		}
-		clear(t.above)
-		for row := range len(a.thresholds) + 1 {
-			t.corners(row, a, b)
-			for c := range t.width {
-				probability := max(leastProbability, t.here[c+1].probability-t.here[c].probability-
-					t.above[c+1].probability+t.above[c].probability)
-				change := t.here[c+1].density - t.here[c].density - t.above[c+1].density + t.above[c].density
-				slope += counts[row*t.width+c] * change / probability
-				squares += change * change / probability
+		for e, count := range counts {
+			if count == 0 && len(t.a.margins) > 1 {
+				continue
 			}
-			t.above, t.here = t.here, t.above
+			row, c := e/t.width, e%t.width
+			lower, upper := t.corner(row+1, c, a, b), t.corner(row+1, c+1, a, b)
+			before, above := t.corner(row, c, a, b), t.corner(row, c+1, a, b)
+			probability := max(leastProbability, upper.probability-lower.probability-above.probability+
+				before.probability)
+			change := upper.density - lower.density - above.density + before.density
+			slope += count * change / probability
+			squares += change * change / probability
+			information += count * (change / probability) * (change / probability)
 		}
-		information += n * squares
+		if len(t.a.margins) == 1 {
+			information = floats.Sum(counts) * squares
+		}
 	}
 	return slope, information
 }
 
-// corners fills here with the corners at the upper threshold of a row.
-func (t *table) corners(row int, a, b *margin) {
-	t.here[0] = corner{}
-	if row == len(a.thresholds) { // +∞
-		for c, share := range b.cumulative {
-			t.here[c+1] = corner{probability: share}
-		}
-		t.here[t.width] = corner{probability: 1}
-		return
+// corner returns the corner after so many categories of the rows and of the columns.
+func (t *table) corner(row, column int, a, b *margin) corner {
+	at := &t.corners[row*(t.width+1)+column]
+	if at.probability == at.probability {
+		return *at
 	}
-	x, share := a.thresholds[row], a.cumulative[row]
-	for c, y := range b.thresholds {
-		t.here[c+1] = corner{t.normal.CDF(x, y, share, b.cumulative[c]), t.normal.Density(x, y)}
+	switch lastRow, lastColumn := row > len(a.thresholds), column == t.width; {
+	case row == 0 || column == 0:
+		*at = corner{}
+	case lastRow && lastColumn:
+		*at = corner{probability: 1}
+	case lastRow:
+		*at = corner{probability: b.cumulative[column-1]}
+	case lastColumn:
+		*at = corner{probability: a.cumulative[row-1]}
+	default:
+		x, y := a.thresholds[row-1], b.thresholds[column-1]
+		*at = corner{t.normal.CDF(x, y, a.cumulative[row-1], b.cumulative[column-1]), t.normal.Density(x, y)}
 	}
-	t.here[t.width] = corner{probability: share}
+	return *at
 }
 
 const (
@@ -322,7 +331,7 @@ func (v *BivariateNormal) Density(a, b float64) float64 {
 
 // strong is CDF for |ρ| ≥ 0.925. With h = −a, k = −b·s and s the sign of ρ, it subtracts from the probability at ρ = s
 //
-//	s/(2π)·∫₀^√(1−ρ²) exp(−(h−k)²/(2x²) − hk/(1+√(1−x²)))/√(1−x²) dx,
+//	s/(2π)·∫₀^√(1−ρ²) exp(−(h−k)²/(2x²) − hk/(1+√(1−x²)))/√(1−x²) dx.
 //
 // The steep part, exp(−(h−k)²/(2x²) − hk/2) times the expansion 1 + c·x²·(1 + d·x²) of the rest, is integrated exactly,
 // and only the remainder numerically.

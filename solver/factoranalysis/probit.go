@@ -13,15 +13,16 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// shifts are groups of rows with the same confounds. Confounds shift the latent responses of a group.
-type shifts struct {
+// groups are the rows with the same confounds, which shift the latent responses of a group.
+type groups struct {
 	of []int // the group of each row
-	// basis, G×r, has a row for each group. Over all rows, its columns have mean 0, variance 1 and no correlations.
+	// basis, G×r, has a row for each group. Over all rows, its columns have mean 0, variance 1 and no correlations; one
+	// column of zeros stands for confounds that do not vary.
 	basis *mat.Dense
 }
 
-// newShifts groups rows by their confounds, n×c, whose columns may depend on each other.
-func newShifts(confounds *mat.Dense) (*shifts, error) {
+// newGroups groups rows by their confounds, n×c, whose columns may depend on each other.
+func newGroups(confounds *mat.Dense) (*groups, error) {
 	n, c := confounds.Dims()
 	of, count := folds.Numbered(lists.Make(n, func(i int) string { return fmt.Sprint(confounds.RawRowView(i)) }))
 	centred := linalg.Centred(confounds, linalg.ColumnMeans(confounds))
@@ -33,7 +34,7 @@ func newShifts(confounds *mat.Dense) (*shifts, error) {
 	}
 	const rounding = 1e-10 // of the largest eigenvalue
 	kept := lists.Where(c, func(t int) bool { return values[t] > rounding*values[c-1] })
-	s := &shifts{of: of, basis: mat.NewDense(count, max(1, len(kept)), nil)}
+	s := &groups{of: of, basis: mat.NewDense(count, max(1, len(kept)), nil)}
 	for i, g := range of {
 		for e, t := range kept {
 			s.basis.Set(g, e, mat.Dot(centred.RowView(i), vectors.ColView(t))/math.Sqrt(values[t]))
@@ -44,7 +45,7 @@ func newShifts(confounds *mat.Dense) (*shifts, error) {
 
 // probit is the regression of an item's latent response on the basis, an ordered probit model: with values q of that,
 // the answer is at most category k with probability Φ(τ_k − q·β). Of the unknowns θ the first K−1 are the thresholds τ,
-// the others β.
+// the others β. It minimizes −log-likelihood + ½·ridge·N·‖β‖², N answers.
 //
 // Source: P. McCullagh, "Regression models for ordinal data", 1980, section 2.1, with the probit link.
 type probit struct {
@@ -52,13 +53,23 @@ type probit struct {
 	counts *mat.Dense // of the answers, G×K
 }
 
+const (
+	// ridge keeps β finite where a confound determines answers, and is far below the information of other answers.
+	ridge = 1e-8
+	// A regression ends with a step below probitStep, far below the standard error of an unknown.
+	probitStep = 1e-9
+	// determined is the loss of an answer below which the confounds leave nothing to correlate: with a probability of
+	// .999 they tell each one.
+	determined = 1e-3
+)
+
 // regress replaces the margin of an item by one for each group. Its latent response then has variance 1 in each. It
 // reports false if the confounds determine the answers.
-func (s *shifts) regress(t *item) bool {
+func (s *groups) regress(t *item) bool {
 	whole := t.margins[0]
-	groups, columns := s.basis.Dims()
+	count, columns := s.basis.Dims()
 	thresholds := len(whole.thresholds)
-	r := probit{s.basis, mat.NewDense(groups, thresholds+1, nil)}
+	r := probit{s.basis, mat.NewDense(count, thresholds+1, nil)}
 	for i, code := range t.codes {
 		if code != missing {
 			g := s.of[i]
@@ -66,77 +77,81 @@ func (s *shifts) regress(t *item) bool {
 		}
 	}
 	theta := slices.Concat(whole.thresholds, make([]float64, columns))
-	const enough, rounding, shortest = 1e-9, 1e-14, 1e-8
+	const rounding, shortest = 1e-14, 1e-8
 	newton := linalg.Newton{
 		Loss: r.loss, Step: r.step, Rounding: rounding, Shortest: shortest,
-		Done: func(step, _ []float64) bool { return floats.Norm(step, math.Inf(1)) < enough },
+		Done: func(step, _ []float64) bool { return floats.Norm(step, math.Inf(1)) < probitStep },
 	}
-	newton.Minimize(theta) // where confounds determine some answers, the ridge ends it far out
-	t.margins = lists.Make(groups, func(g int) (m margin) {
-		for k := range thresholds {
-			m.thresholds = append(m.thresholds, r.end(theta, g, k))
-			m.cumulative = append(m.cumulative, upperTail(-m.thresholds[k]))
-		}
-		return m
-	})
-	const determined = 1e-3 // loss of an answer
+	newton.Minimize(theta) // it is convex, and what a hundredth step would change is far below a standard error
+	t.margins = lists.Make(count, func(g int) margin { return r.margin(theta, g) })
 	return r.loss(theta) > determined*mat.Sum(r.counts)
 }
 
-// end returns the upper end of category k in group g, τ_k − q·β.
-func (r *probit) end(theta []float64, g, k int) float64 {
+// margin returns the thresholds τ − q·β of a group.
+func (r *probit) margin(theta []float64, g int) (m margin) {
 	_, categories := r.counts.Dims()
-	return theta[k] - floats.Dot(r.basis.RawRowView(g), theta[categories-1:])
+	shift := floats.Dot(r.basis.RawRowView(g), theta[categories-1:])
+	for _, tau := range theta[:categories-1] {
+		m.thresholds = append(m.thresholds, tau-shift)
+		m.cumulative = append(m.cumulative, upperTail(shift-tau))
+	}
+	return m
 }
 
-// probability returns that of category k in group g, at least leastProbability, and its derivative with respect to θ.
-func (r *probit) probability(theta []float64, g, k int) (p float64, slope *mat.VecDense) {
-	_, categories := r.counts.Dims()
-	slope = mat.NewVecDense(len(theta), nil)
-	add := func(threshold int, sign float64) float64 {
-		end := r.end(theta, g, threshold)
-		density := sign * math.Exp(-end*end/2) / math.Sqrt(2*math.Pi)
-		slope.SetVec(threshold, density)
-		floats.AddScaled(slope.RawVector().Data[categories-1:], -density, r.basis.RawRowView(g))
-		return sign * upperTail(-end)
-	}
-	if p = 1; k < categories-1 {
-		p = add(k, 1)
+// probability returns that of category k, at least leastProbability.
+func (m *margin) probability(k int) float64 {
+	p := 1.0
+	if k < len(m.cumulative) {
+		p = m.cumulative[k]
 	}
 	if k > 0 {
-		p += add(k-1, -1)
+		p -= m.cumulative[k-1]
 	}
-	return max(p, leastProbability), slope
+	return max(p, leastProbability)
 }
 
-// each calls do for each category of each group.
-func (r *probit) each(theta []float64, do func(count, inGroup, p float64, slope *mat.VecDense)) {
-	groups, categories := r.counts.Dims()
-	for g := range groups {
-		for k := range categories {
-			p, slope := r.probability(theta, g, k)
-			do(r.counts.At(g, k), floats.Sum(r.counts.RawRowView(g)), p, slope)
+func (r *probit) loss(theta []float64) float64 {
+	count, categories := r.counts.Dims()
+	beta := theta[categories-1:]
+	sum := ridge / 2 * mat.Sum(r.counts) * floats.Dot(beta, beta)
+	for g := range count {
+		m := r.margin(theta, g)
+		for k, n := range r.counts.RawRowView(g) {
+			if n > 0 {
+				sum -= n * math.Log(m.probability(k))
+			}
 		}
 	}
-}
-
-// loss is −log-likelihood.
-func (r *probit) loss(theta []float64) (sum float64) {
-	r.each(theta, func(count, _, p float64, _ *mat.VecDense) { sum -= count * math.Log(p) })
 	return sum
 }
 
-// step is one of Fisher scoring. A ridge far below any information keeps it finite where a confound says nothing, or
-// all, of the answers.
+// step is one of Fisher scoring.
 func (r *probit) step(step, theta []float64) bool {
-	const ridge = 1e-8 // of the number of answers
+	count, categories := r.counts.Dims()
 	gradient, information := mat.NewVecDense(len(theta), nil), mat.NewSymDense(len(theta), nil)
-	r.each(theta, func(count, inGroup, p float64, slope *mat.VecDense) {
-		gradient.AddScaledVec(gradient, count/p, slope)
-		information.SymRankOne(information, inGroup/p, slope)
-	})
-	for t := range theta {
-		information.SetSym(t, t, information.At(t, t)+ridge*mat.Sum(r.counts))
+	for t := categories - 1; t < len(theta); t++ {
+		weight := ridge * mat.Sum(r.counts)
+		gradient.SetVec(t, -weight*theta[t])
+		information.SetSym(t, t, weight)
+	}
+	slope := mat.NewVecDense(len(theta), nil) // of a probability
+	for g := range count {
+		m, counts := r.margin(theta, g), r.counts.RawRowView(g)
+		n := floats.Sum(counts)
+		for k := 0; k < categories && n > 0; k++ {
+			slope.Zero()
+			for end := max(0, k-1); end < min(k+1, categories-1); end++ {
+				density := math.Exp(-m.thresholds[end]*m.thresholds[end]/2) / math.Sqrt(2*math.Pi)
+				if end < k {
+					density = -density
+				}
+				slope.SetVec(end, density)
+				floats.AddScaled(slope.RawVector().Data[categories-1:], -density, r.basis.RawRowView(g))
+			}
+			p := m.probability(k)
+			gradient.AddScaledVec(gradient, counts[k]/p, slope)
+			information.SymRankOne(information, n/p, slope)
+		}
 	}
 	var factor mat.Cholesky
 	return factor.Factorize(information) &&

@@ -1,9 +1,13 @@
 package linalg
 
-import "gonum.org/v1/gonum/floats"
+import (
+	"math"
 
-// Newton minimizes a convex function of a few unknowns θ by Newton's method with halved steps. It is for logistic
-// regressions with one or a few coefficients.
+	"gonum.org/v1/gonum/floats"
+)
+
+// Newton minimizes a smooth function of unknowns θ by Newton's method, or one like it, with halved steps: the minimum of
+// a convex function, of others one near the start.
 type Newton struct {
 	// Loss returns the function at θ.
 	Loss func(theta []float64) float64
@@ -36,7 +40,7 @@ func (n *Newton) Minimize(theta []float64) (converged bool) {
 			for i, v := range theta {
 				next[i] = v + size*step[i]
 			}
-			if loss := n.Loss(next); loss <= current*(1+n.Rounding) {
+			if loss := n.Loss(next); loss <= current+n.Rounding*math.Abs(current) {
 				floats.Scale(size, step)
 				copy(theta, next)
 				current = loss

@@ -140,11 +140,11 @@ func (f fitter) fold(_ context.Context, c solver.Candidate) (*mat.Dense, bool, e
 	return r, true, err
 }
 
-// constant returns reconstructions that are off by the given error everywhere, for a matrix of zeros.
 func at(factors int, beta float64) solver.Candidate {
 	return solver.Candidate{Factors: factors, Beta: beta}
 }
 
+// constant returns reconstructions that are off by the given error everywhere, for a matrix of zeros.
 func constant(errors map[solver.Candidate]float64) func(solver.Candidate, *mat.Dense) (*mat.Dense, error) {
 	return func(c solver.Candidate, training *mat.Dense) (*mat.Dense, error) {
 		n, p := training.Dims()

@@ -244,7 +244,8 @@ func (t *Table) Learn(confounds []questionnaire.Confound) ([]questionnaire.Confo
 				return fail(t.Lines[i], fmt.Errorf("%w: %v", questionnaire.ErrConfoundRange, c.Range))
 			}
 		}
-		if math.IsInf(c.Range.High-c.Range.Low, 1) {
+		const most = 1e100 // its square and that of an answer can be multiplied
+		if max(-c.Range.Low, c.Range.High) > most {
 			return fail(0, questionnaire.ErrScale)
 		}
 	}

@@ -481,7 +481,10 @@ func TestGroupErrors(t *testing.T) {
 		{cfa.Options{Ordered: []string{"q1", "q2", "q3", "q4", "q5", "q6", "anx_9"}}, `"anx_9", which is no item`},
 		{cfa.Options{Group: "site"}, `"site"`},
 		{cfa.Options{Group: "site=a:b"}, `"site"`},
-		{cfa.Options{Group: "group=a"}, "column=group:group"},
+		{cfa.Options{Group: "group=a"}, "column=A:B"},
+		{cfa.Options{Group: "group=a:a"}, "different groups"},
+		{cfa.Options{Estimator: "dwls"}, `"dwls"`},
+		{cfa.Options{Threads: -1}, "threads"},
 		{cfa.Options{Group: "group=a:c"}, `have "c"`},
 	} {
 		if _, err := attempt(t, c.o, text, model); err == nil || !strings.Contains(err.Error(), c.say) {
@@ -499,8 +502,16 @@ func TestGroupErrors(t *testing.T) {
 		t.Errorf("a group of one: %v", err)
 	}
 	if r := run(t, cfa.Options{Group: "group=a:b"}, text+"c,1,2,1,2,1,2\n", model); r.N != 200 ||
-		!slices.Equal(r.Warnings, []string{"1 rows of other groups are left out"}) {
+		!slices.Equal(r.Warnings, []string{"1 row left out, of other groups"}) {
 		t.Errorf("two groups of three: %d rows, warnings %q", r.N, r.Warnings)
+	}
+	for _, of := range []string{"a:b", "b:a"} {
+		r := run(t, cfa.Options{Group: "group=" + of, Invariance: cfa.Intercepts}, text, model)
+		first, second := find(t, r, of[:1], "f ~1"), find(t, r, of[2:], "f ~1")
+		if first.Estimate != 0 || second.Estimate == 0 {
+			t.Errorf("of the groups %s, the means of the factor are %v and %v; the first must be 0", of, first.Estimate,
+				second.Estimate)
+		}
 	}
 	if _, err := attempt(t, cfa.Options{Ordered: []string{"all"}}, text, "f =~ q1 + q2 + q3\ng =~ q4"); err == nil ||
 		!strings.Contains(err.Error(), "g ~~ 1*g") {

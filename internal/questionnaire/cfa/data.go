@@ -125,8 +125,9 @@ func (d *normalData) fit(ctx context.Context, equal step) (*fitted, error) {
 	f.bread = f.errors
 	if d.full {
 		_, expected := o.scoring(f.theta, false)
-		if inverse, ok := scaledInverse(expected, 0); ok {
-			f.bread = inverse
+		if f.bread, ok = scaledInverse(expected, 0); !ok {
+			return nil, cmp.Or(m.checkIdentified(expected),
+				fmt.Errorf("%w: the expected information of the estimates has no inverse", ErrUnconverged))
 		}
 	}
 	log := -o.loss(f.theta)

@@ -181,23 +181,20 @@ func (o *ordered) correlations(m *mat.Dense) *mat.Dense {
 	return out
 }
 
-// apart says why a polychoric correlation may be 1 or −1.
-const apart = "some of their answers never come together, or the items repeat each other; merge categories, or leave " +
+// Apart says why a polychoric correlation may be 1 or −1.
+const Apart = "some of their answers never come together, or the items repeat each other; merge categories, or leave " +
 	"out one of the items"
 
 // extremes returns warnings about polychoric correlations of 1 or −1 but for their bound.
 func (o *ordered) extremes() (all []string) {
-	const extreme = 0.999
 	for g, m := range o.moments {
 		var names []string
-		for _, pair := range pairs(len(o.items)) {
-			if math.Abs(m.r.At(pair[0], pair[1])) >= extreme {
-				names = append(names, o.items[pair[0]]+" and "+o.items[pair[1]])
-			}
+		for _, pair := range factoranalysis.Extreme(m.r) {
+			names = append(names, o.items[pair[0]]+" and "+o.items[pair[1]])
 		}
 		if names != nil {
 			all = append(all, fmt.Sprintf("polychoric correlations of 1 or -1%s: %s; %s", within(o.groups[g]),
-				strings.Join(names, ", "), apart))
+				strings.Join(names, ", "), Apart))
 		}
 	}
 	return all
@@ -271,7 +268,7 @@ func newOrderedData(ctx context.Context, o *Options, f *frame, groups []string, 
 			if !(m.covariances.At(e, e) > 0) {
 				pair := pairs(len(f.items))[e-m.first]
 				return nil, &table.Error{File: o.Input, Column: f.items[pair[0]], Err: fmt.Errorf("its polychoric "+
-					"correlation with %q%s has no standard error: %s", f.items[pair[1]], within(groups[g]), apart)}
+					"correlation with %q%s has no standard error: %s", f.items[pair[1]], within(groups[g]), Apart)}
 			}
 			chiSquare += m.statistics[e] * m.statistics[e] / m.covariances.At(e, e)
 		}

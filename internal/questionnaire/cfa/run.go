@@ -11,10 +11,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/files"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/internal/wording"
+	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -33,7 +35,7 @@ type Options struct {
 	Estimator string
 	// Ordered are the items whose answers are ordered categories: all of the model, or none; "all" means all.
 	Ordered []string
-	// Group is the column of the groups, "" for one group; column=A:B takes the groups A and B of it.
+	// Group is the column of the groups, "" for one group; column=A:B takes the groups A and B of it, in this order.
 	Group  string
 	chosen []string // the groups that Group takes, nil for all
 	// Invariance is the last step of invariance over the groups; "" for none, where only labels make groups equal.
@@ -137,7 +139,12 @@ func (o *Options) choose(f *frame) (names []string, err error) {
 			o.Estimator = WLSMV
 		}
 	}
-	if (o.Estimator == WLSMV) != (len(o.Ordered) > 0) {
+	switch {
+	case !slices.Contains([]string{ML, FIML, WLSMV}, o.Estimator):
+		return nil, questionnaire.Optionf("estimator %q must be %s, %s or %s", o.Estimator, ML, FIML, WLSMV)
+	case o.Threads < 0 || o.Threads > solver.MaxThreads:
+		return nil, questionnaire.Optionf("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
+	case (o.Estimator == WLSMV) != (len(o.Ordered) > 0):
 		return nil, questionnaire.Optionf("wlsmv is for ordered items, which --ordered names, and the other " +
 			"estimators are for numbers")
 	}
@@ -155,8 +162,9 @@ func (o *Options) choose(f *frame) (names []string, err error) {
 		}
 	}
 	if column, values, chosen := strings.Cut(o.Group, "="); chosen {
-		if o.chosen = strings.Split(values, ":"); len(o.chosen) < 2 || slices.Contains(o.chosen, "") {
-			return nil, questionnaire.Optionf("--group %q: must be a column, or column=group:group", o.Group)
+		o.chosen = strings.Split(values, ":")
+		if len(o.chosen) < 2 || slices.Contains(o.chosen, "") || len(lists.Union(nil, o.chosen)) < len(o.chosen) {
+			return nil, questionnaire.Optionf("--group %q: must be a column, or column=A:B of different groups", o.Group)
 		}
 		o.Group = column
 	}
@@ -169,7 +177,7 @@ func (o *Options) choose(f *frame) (names []string, err error) {
 	return steps(o.Invariance, o.Estimator == WLSMV)
 }
 
-// read returns the groups in the order in which they appear, and their answers, n×p. Rows without a group are left out,
+// read returns the groups in the order of the options or else of the file, and their answers, n×p. Rows without a group are left out,
 // and with ML and WLSMV those with a missing answer too.
 func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Dense, err error) {
 	columns := answers.SheetColumns{Numbers: f.items, Missing: o.Missing, Warn: o.Warn}
@@ -221,17 +229,21 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Den
 		members[group] = append(members[group], i)
 	}
 	for _, left := range []struct {
-		rows int
-		why  string
+		rows      int
+		which, by string
 	}{
-		{ungrouped, "rows without a group are left out"},
-		{others, "rows of other groups are left out"},
-		{unanswered, "rows without an answer are left out"},
-		{incomplete, "rows with a missing answer are left out (--estimator fiml, of answers as numbers, keeps them)"},
+		{ungrouped, "without a group", ""},
+		{others, "of other groups", ""},
+		{unanswered, "without an answer", ""},
+		{incomplete, "with a missing answer", " (--estimator fiml, of answers as numbers, keeps them)"},
 	} {
 		if left.rows > 0 {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%d %s", left.rows, left.why))
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s left out, %s%s", wording.Count(left.rows, "row"), left.which,
+				left.by))
 		}
+	}
+	if o.chosen != nil {
+		groups = o.chosen
 	}
 	for _, group := range o.chosen {
 		if members[group] == nil {
@@ -240,7 +252,12 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Den
 		}
 	}
 	if len(groups) == 0 {
-		return nil, nil, &table.Error{File: o.Input, Err: questionnaire.ErrNoAnswers}
+		err := questionnaire.ErrNoAnswers
+		if incomplete > 0 {
+			err = fmt.Errorf("nobody answered all %d items of the model: --estimator fiml, of answers as numbers, does "+
+				"without", len(f.items))
+		}
+		return nil, nil, &table.Error{File: o.Input, Err: err}
 	}
 	if o.Invariance != "" && len(groups) < 2 {
 		return nil, nil, &table.Error{File: o.Input, Column: o.Group, Err: errors.New("only one group")}

@@ -65,11 +65,11 @@ func (s *Study) careless(left *mat.Dense, fromLow bool) (*model.Careless, [][]st
 }
 
 // equal returns the length of a participant's longest string of equal answers, as they were given, in items that follow
-// each other; the number of their answers; and that of the commonest as scored. Strings of the lowest answers as scored
+// each other; the number of their answers; and that of the commonest, as given or as scored. Strings of the lowest answers as scored
 // do not count: nothing may apply to a person.
 func (s *Study) equal(i int, fromLow bool) (longest, given, commonest int) {
 	length, above, last := 0, false, math.NaN()
-	scored := map[float64]int{}
+	asGiven, scored := map[float64]int{}, map[float64]int{}
 	for j, item := range s.Items {
 		v := s.Answers.At(i, j)
 		answer, lowest := v, item.Range.Low
@@ -83,8 +83,9 @@ func (s *Study) equal(i int, fromLow bool) (longest, given, commonest int) {
 			continue
 		}
 		given++
+		asGiven[answer]++
 		scored[v]++
-		commonest = max(commonest, scored[v])
+		commonest = max(commonest, asGiven[answer], scored[v])
 		if length, above = length+1, above || v > lowest; above {
 			longest = max(longest, length)
 		}

@@ -49,7 +49,7 @@ type Parallel struct {
 	Reference   []float64 `json:"reference"`
 	Draws       int       `json:"draws"`
 	Reason      string    `json:"reason,omitempty"`
-	// Correlation is the kind of the correlations if these are not Pearson's by pairs.
+	// Correlation is the kind of the correlations if it is not Pearson's by pairs, or not the one of the options.
 	Correlation factoranalysis.Kind `json:"correlation,omitempty"`
 }
 
@@ -99,7 +99,7 @@ func (p *Parallel) taken(s *Study) int {
 }
 
 // Parallel compares the eigenvalues of the answers' correlations with those of random answers. The correlations are
-// those of the options, but Pearson's for components. If the outcome is undefined, Reason says why; the error is the
+// those of criterionKind, but Pearson's for components. If the outcome is undefined, Reason says why; the error is the
 // context's, or a *table.Error for an item without polychoric correlations.
 func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	n, p := s.Answers.Dims()
@@ -115,11 +115,11 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 		return nil, err
 	}
 	var a *rank.ParallelAnalysis
-	pearson := out.Of == ofComponents || o.leaveNoCategories()
-	kind, err := o.correlating(func(kind factoranalysis.Kind) (err error) {
-		if pearson {
-			kind = factoranalysis.Pearson
-		}
+	asked := o.criterionKind()
+	if out.Of == ofComponents {
+		asked = factoranalysis.Pearson
+	}
+	kind, err := o.correlating(asked, func(kind factoranalysis.Kind) (err error) {
 		a, err = rank.Parallel(ctx, x, rank.ParallelSettings{
 			Components: out.Of == ofComponents, Correlation: kind, Draws: out.Draws,
 			Strict: out.Of == ofFactors && !model.Standardized(o.Method),
@@ -127,11 +127,7 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 		})
 		return err
 	})
-	switch {
-	case kind == factoranalysis.Pearson:
-	case pearson:
-		out.Correlation = factoranalysis.Pearson
-	default:
+	if kind != factoranalysis.Pearson || asked != o.kind() {
 		out.Correlation = kind
 	}
 	at, ofItem := errors.AsType[*factoranalysis.ItemError](err)
@@ -179,10 +175,10 @@ func (o *Options) kind() factoranalysis.Kind {
 	return factoranalysis.Kind(cmp.Or(o.Correlation, model.Pearson))
 }
 
-// correlating calls do with the kind of the correlations, and if they are full-information ones by default, but the
-// answers are too few for a likelihood, again with Pearson's by pairs. It returns the last kind.
-func (o *Options) correlating(do func(factoranalysis.Kind) error) (factoranalysis.Kind, error) {
-	kind := o.kind()
+// correlating calls do with a kind of correlations, and if they are full-information ones by default, but the answers are
+// too few for a likelihood, again with Pearson's by pairs. It returns the last kind.
+func (o *Options) correlating(kind factoranalysis.Kind, do func(factoranalysis.Kind) error,
+) (factoranalysis.Kind, error) {
 	err := do(kind)
 	if kind != factoranalysis.FullInformation || !errors.Is(err, factoranalysis.ErrSingular) {
 		return kind, err
@@ -202,10 +198,8 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind, err := o.correlating(func(kind factoranalysis.Kind) error {
-		if o.leaveNoCategories() {
-			kind = factoranalysis.Pearson
-		}
+	asked := o.criterionKind()
+	kind, err := o.correlating(asked, func(kind factoranalysis.Kind) error {
 		c, err := factoranalysis.Correlate(ctx, x, kind, o.Threads)
 		if err == nil {
 			out.Curve, _, err = rank.FilledMAP(ctx, c)
@@ -215,10 +209,7 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("%q: %w", o.Input, context.Cause(ctx))
 	}
-	switch {
-	case o.leaveNoCategories():
-		out.Correlation = factoranalysis.Pearson
-	case kind != factoranalysis.Pearson:
+	if kind != factoranalysis.Pearson || asked != o.kind() {
 		out.Correlation = kind
 	}
 	switch {
@@ -234,10 +225,13 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	return out, nil
 }
 
-// leaveNoCategories reports whether the answers are without categories for polychoric correlations once the confounds'
-// effects are subtracted: criteria then use Pearson's.
-func (o *Options) leaveNoCategories() bool {
-	return o.kind() == factoranalysis.Polychoric && len(o.Columns.Confounds) > 0
+// criterionKind returns the correlations of criteria for the number of factors: Pearson's in place of polychoric ones of
+// answers less the confounds' effects, which have no categories.
+func (o *Options) criterionKind() factoranalysis.Kind {
+	if kind := o.kind(); kind != factoranalysis.Polychoric || len(o.Columns.Confounds) == 0 {
+		return kind
+	}
+	return factoranalysis.Pearson
 }
 
 // correlated returns the answers to correlate, less the confounds' effects if the method uses confounds.

@@ -41,6 +41,7 @@ type Learnt struct {
 	fa        *FA
 	fit       *factoranalysis.GoodnessOfFit
 	residuals *model.Residuals
+	extreme   [][2]int // pairs of Items with a polychoric correlation of 1 or −1
 	graded    *grm.Model
 	missing   missingAnswers           // of factor analysis
 	errors    *model.Precision         // of its loadings, nil if there are none
@@ -177,26 +178,29 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	if err != nil {
 		return err
 	}
+	leave := func(left []int) error { // the items that the confounds do not explain fully
+		if len(left) <= factors {
+			return questionnaire.Optionf("%d factors for the %d items that the confounds do not explain fully, among "+
+				"%d participants", factors, len(left), len(l.Rows))
+		}
+		l.Items, l.Rows = left, l.study.Answering(l.Rows, left)
+		return o.learnFA(ctx, l, factors)
+	}
 	given, regressed := x, 0
 	if known != nil {
 		if x, l.fa.ConfoundLoadings, err = WithoutConfounds(x, known); err != nil {
 			return err
 		}
-		regressed = independent(known) - 1                                            // the intercept is a mean
-		left := lists.Take(l.Items, lists.Where(len(l.Items), func(column int) bool { // not explained fully
+		regressed = independent(known) - 1 // the intercept is a mean
+		left := lists.Take(l.Items, lists.Where(len(l.Items), func(column int) bool {
 			return slices.ContainsFunc(mat.Col(nil, column, x), func(v float64) bool { return v == v && v != 0 })
 		}))
-		switch {
-		case len(left) <= factors:
-			return questionnaire.Optionf("%d factors for the %d items that the confounds do not explain fully, among "+
-				"%d participants", factors, len(left), len(l.Rows))
-		case len(left) < len(l.Items):
-			l.Items, l.Rows = left, l.study.Answering(l.Rows, left)
-			return o.learnFA(ctx, l, factors)
+		if len(left) < len(l.Items) || len(left) <= factors {
+			return leave(left)
 		}
 	}
 	var m *factoranalysis.Model
-	kind, err := o.correlating(func(kind factoranalysis.Kind) (err error) {
+	kind, err := o.correlating(o.kind(), func(kind factoranalysis.Kind) (err error) {
 		m, err = factoranalysis.Fit(ctx, x, factoranalysis.Settings{
 			Factors: factors, Extraction: factoranalysis.Extraction(o.Extraction),
 			Rotation: factoranalysis.Rotation(o.Rotation), Target: o.targetOf(lists.Take(l.study.Items, l.Items)),
@@ -206,7 +210,10 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		return err
 	})
 	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
-		if l.fa.ConfoundLoadings != nil {
+		switch {
+		case at.Reason == factoranalysis.Determined:
+			return leave(slices.Delete(slices.Clone(l.Items), at.Item, at.Item+1))
+		case known != nil && kind != factoranalysis.Polychoric:
 			at.Reason += ", once the confounds' effects are subtracted"
 		}
 		return l.itemError(at)
@@ -219,6 +226,9 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		return err
 	}
 	l.fit = &m.Fit
+	if kind == factoranalysis.Polychoric {
+		l.extreme = factoranalysis.Extreme(m.Correlations.Raw())
+	}
 	if !o.quick {
 		left := mat.NewDense(len(l.Items), len(l.Items), nil)
 		left.Sub(m.Correlations.R, m.Implied())

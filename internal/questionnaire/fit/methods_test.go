@@ -264,9 +264,16 @@ func TestPolychoricWithConfounds(t *testing.T) {
 		}
 	}
 	o.Columns.Items = []string{"q*", "old"}
-	o.Columns.Confounds[1] = questionnaire.Confound{Name: "age", Kind: questionnaire.Categorical}
-	if _, err := fit.Fit(t.Context(), o); err == nil || !strings.Contains(err.Error(), `"old"`) {
+	if _, err := fit.Fit(t.Context(), o); err == nil || !strings.Contains(err.Error(), `all answers to "old"`) {
 		t.Errorf("an item that a confound determines: %v", err)
+	}
+	// One participant makes it vary, and folds without that one leave it out.
+	rows = rows[:400]
+	rows[1][2], rows[1][3] = "20", "1"
+	o.Input = questionnairetest.File(t, "y.csv", questionnairetest.CSV(rows))
+	o.Factors = []int{1, 2}
+	if _, err := fit.Fit(t.Context(), o); err != nil {
+		t.Errorf("an item that a confound determines in a fold: %v", err)
 	}
 }
 

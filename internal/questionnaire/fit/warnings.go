@@ -13,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/cfa"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
@@ -145,6 +146,11 @@ func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
 	if n := len(l.Rows); l.fa.ScoreCorrelations != nil && n < tuned*items {
 		doubts = append(doubts, fmt.Sprintf("%d participants are few for %d items: the scores overfit these "+
 			"participants, so their standard errors are too small and their reliabilities too high", n, items))
+	}
+	if pairs := len(l.extreme); pairs > 0 {
+		first := lists.Take(l.study.Items, lists.Take(l.Items, l.extreme[0][:]))
+		doubts = append(doubts, fmt.Sprintf("polychoric correlations of 1 or -1: %s (first: %s and %s); %s",
+			wording.Count(pairs, "pair of items", "pairs of items"), first[0].Name, first[1].Name, cfa.Apart))
 	}
 	doubts = append(doubts, l.missing.doubts(l.study, len(l.Rows))...)
 	var heywood []string

@@ -80,7 +80,7 @@ func (s *Screening) screen(cuts, prorated []float64, labels []int8) {
 	floats.Scale(1/max(1, floats.Max(sums)), shares) // AUROC takes 0 to 1
 	s.AUROC, s.AUROCInterval, _ = eval.AUROC(with, shares, nil)
 	slices.Sort(cuts)
-	most := -1.
+	most := -1 // Youden's index in whole numbers, whose ties are exact
 	for _, cut := range slices.Compact(slices.DeleteFunc(cuts, math.IsNaN)) {
 		var hits, rejected int
 		for i, v := range sums {
@@ -93,8 +93,8 @@ func (s *Screening) screen(cuts, prorated []float64, labels []int8) {
 		}
 		c := Cut{Cut: cut, Sensitivity: rate(hits, s.Positive), Specificity: rate(rejected, s.Negative)}
 		c.Youden = c.Sensitivity.Share + c.Specificity.Share - 1
-		if c.Youden > most {
-			most, s.Best = c.Youden, cut
+		if youden := hits*s.Negative + rejected*s.Positive; youden > most {
+			most, s.Best = youden, cut
 		}
 		s.Cuts = append(s.Cuts, c)
 	}

@@ -158,8 +158,9 @@ func (o Options) read(rows *table.Reader) (mat.Matrix, error) {
 			case !o.Gaps:
 				err = malformed(row.Line, f+1, "an empty field")
 			}
-			if err != nil {
-				return nil, err
+			if at, ok := errors.AsType[*table.Error](err); ok {
+				at.Column = rows.Header[f]
+				return nil, at
 			}
 			values = append(values, v)
 		}

@@ -147,7 +147,11 @@ func checkError(t *testing.T, err error, line, column int, want error) {
 	if !errors.As(err, &at) {
 		t.Fatalf("error %v, want a *table.Error", err)
 	}
-	if at.Line != line || column > 0 && at.Column != strconv.Itoa(column) || !errors.Is(err, want) {
+	name := ""
+	if column > 0 {
+		name = strconv.Itoa(column)
+	}
+	if at.Line != line || at.Column != name || !errors.Is(err, want) {
 		t.Errorf("error %q at line %d, column %s; want %q at line %d, column %d", err, at.Line, at.Column,
 			want, line, column)
 	}
@@ -205,6 +209,7 @@ func TestReadCSVRefuses(t *testing.T) {
 		"NaN":               {"1,2\nNaN,3\n", 2, 1, linalg.ErrNonFinite},
 		"NaN in first line": {"1,NaN\n", 1, 2, linalg.ErrNonFinite},
 		"infinite":          {"1\n-Inf\n", 2, 1, linalg.ErrNonFinite},
+		"behind a header":   {"a,2\n1,Inf\n", 2, 2, linalg.ErrNonFinite},
 		"overflow":          {"1e999\n", 1, 1, linalg.ErrNonFinite},
 		"open quote":        {"1\n\"2", 2, 0, table.ErrOpenQuote},
 	} {
