@@ -136,10 +136,10 @@ const (
 //
 // Errors are those of Correlate, also for Confounds that are not finite, have other rows than x, or determine an item,
 // and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1, an unknown extraction or rotation;
-// MaximumLikelihood adds one that wraps ErrSingular for correlations that had to be smoothed. When ctx ends, its cause is
-// returned within one update of the extraction. Converged reports a search that does not converge, and
-// Correlations.Smoothed a matrix that is not a correlation matrix. An update costs p²·k and p³/3, and with few items for
-// that many factors p²·(p−k)·k.
+// MaximumLikelihood adds one that wraps ErrSingular for correlations that had to be smoothed. When ctx ends, its cause
+// is returned within one update of the extraction. Converged reports a search that does not converge, and
+// Correlations.Smoothed a matrix that is not a correlation matrix. An update costs p²·k and p³/3, and with few items
+// for that many factors p²·(p−k)·k.
 func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 	s.Correlation, s.Extraction, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Extraction, Minres),
 		cmp.Or(s.Rotation, RotatePromax)

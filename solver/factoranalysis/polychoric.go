@@ -195,8 +195,8 @@ func (t *table) pearson() float64 {
 	return (n*sab - sa*sb) / math.Sqrt(va*vb)
 }
 
-// score returns the derivative of the log-likelihood and the information: the expected one, N·Σ (∂π)²/π, or with several
-// groups, whose tables are mostly empty, its estimate by the answers, Σ n_ab·(∂π/π)².
+// score returns the derivative of the log-likelihood and the information: the expected one, N·Σ (∂π)²/π, or with
+// several groups, whose tables are mostly empty, its estimate by the answers, Σ n_ab·(∂π/π)².
 func (t *table) score(rho float64) (slope, information float64) {
 	t.normal.To(rho)
 	for g := range t.a.margins {

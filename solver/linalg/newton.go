@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Newton minimizes a smooth function of unknowns θ by Newton's method, or one like it, with halved steps: the minimum of
-// a convex function, of others one near the start.
+// Newton minimizes a smooth function of unknowns θ by Newton's method, or one like it, with halved steps: the minimum
+// of a convex function, of others one near the start.
 type Newton struct {
 	// Loss returns the function at θ.
 	Loss func(theta []float64) float64

@@ -164,7 +164,8 @@ func (o *Options) choose(f *frame) (names []string, err error) {
 	if column, values, chosen := strings.Cut(o.Group, "="); chosen {
 		o.chosen = strings.Split(values, ":")
 		if len(o.chosen) < 2 || slices.Contains(o.chosen, "") || len(lists.Union(nil, o.chosen)) < len(o.chosen) {
-			return nil, questionnaire.Optionf("--group %q: must be a column, or column=A:B of different groups", o.Group)
+			return nil, questionnaire.Optionf("--group %q: must be a column, or column=A:B of different groups",
+				o.Group)
 		}
 		o.Group = column
 	}
@@ -177,8 +178,8 @@ func (o *Options) choose(f *frame) (names []string, err error) {
 	return steps(o.Invariance, o.Estimator == WLSMV)
 }
 
-// read returns the groups in the order of the options or else of the file, and their answers, n×p. Rows without a group are left out,
-// and with ML and WLSMV those with a missing answer too.
+// read returns the groups in the order of the options or else of the file, and their answers, n×p. Rows without a group
+// are left out, and with ML and WLSMV those with a missing answer too.
 func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Dense, err error) {
 	columns := answers.SheetColumns{Numbers: f.items, Missing: o.Missing, Warn: o.Warn}
 	if o.Group != "" {
@@ -238,8 +239,8 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Den
 		{incomplete, "with a missing answer", " (--estimator fiml, of answers as numbers, keeps them)"},
 	} {
 		if left.rows > 0 {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s left out, %s%s", wording.Count(left.rows, "row"), left.which,
-				left.by))
+			r.Warnings = append(r.Warnings,
+				fmt.Sprintf("%s left out, %s%s", wording.Count(left.rows, "row"), left.which, left.by))
 		}
 	}
 	if o.chosen != nil {
@@ -254,8 +255,8 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Den
 	if len(groups) == 0 {
 		err := questionnaire.ErrNoAnswers
 		if incomplete > 0 {
-			err = fmt.Errorf("nobody answered all %d items of the model: --estimator fiml, of answers as numbers, does "+
-				"without", len(f.items))
+			err = fmt.Errorf("nobody answered all %d items of the model: --estimator fiml, of answers as numbers, "+
+				"does without", len(f.items))
 		}
 		return nil, nil, &table.Error{File: o.Input, Err: err}
 	}

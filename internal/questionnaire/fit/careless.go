@@ -65,8 +65,8 @@ func (s *Study) careless(left *mat.Dense, fromLow bool) (*model.Careless, [][]st
 }
 
 // equal returns the length of a participant's longest string of equal answers, as they were given, in items that follow
-// each other; the number of their answers; and that of the commonest, as given or as scored. Strings of the lowest answers as scored
-// do not count: nothing may apply to a person.
+// each other; the number of their answers; and that of the commonest, as given or as scored. Strings of the lowest
+// answers as scored do not count: nothing may apply to a person.
 func (s *Study) equal(i int, fromLow bool) (longest, given, commonest int) {
 	length, above, last := 0, false, math.NaN()
 	asGiven, scored := map[float64]int{}, map[float64]int{}

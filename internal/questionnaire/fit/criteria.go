@@ -175,8 +175,8 @@ func (o *Options) kind() factoranalysis.Kind {
 	return factoranalysis.Kind(cmp.Or(o.Correlation, model.Pearson))
 }
 
-// correlating calls do with a kind of correlations, and if they are full-information ones by default, but the answers are
-// too few for a likelihood, again with Pearson's by pairs. It returns the last kind.
+// correlating calls do with a kind of correlations, and if they are full-information ones by default, but the answers
+// are too few for a likelihood, again with Pearson's by pairs. It returns the last kind.
 func (o *Options) correlating(kind factoranalysis.Kind, do func(factoranalysis.Kind) error,
 ) (factoranalysis.Kind, error) {
 	err := do(kind)
@@ -225,8 +225,8 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	return out, nil
 }
 
-// criterionKind returns the correlations of criteria for the number of factors: Pearson's in place of polychoric ones of
-// answers less the confounds' effects, which have no categories.
+// criterionKind returns the correlations of criteria for the number of factors: Pearson's in place of polychoric ones
+// of answers less the confounds' effects, which have no categories.
 func (o *Options) criterionKind() factoranalysis.Kind {
 	if kind := o.kind(); kind != factoranalysis.Polychoric || len(o.Columns.Confounds) == 0 {
 		return kind
