@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/cfa"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 	"github.com/wardcast/wardcast/internal/table"
@@ -522,32 +521,5 @@ func TestGroupErrors(t *testing.T) {
 	if _, err := attempt(t, o, strings.ReplaceAll(text, "b,", "a,"), model); err == nil ||
 		!strings.Contains(err.Error(), "only one group") {
 		t.Errorf("one group: %v", err)
-	}
-}
-
-// Answers that look like codes of missing entries are remarked on before a search that they lead astray.
-func TestCodesOfMissingEntries(t *testing.T) {
-	t.Parallel()
-	plain := ordered(1, 100, 0, 0, .2, .8)
-	coded := strings.Replace(plain, "b,2,", "b,999,", 3)
-	for _, c := range []struct {
-		name, text string
-		missing    []string
-		answers    int
-	}{
-		{name: "plain answers", text: plain},
-		{name: "a code", text: coded, answers: 3},
-		{name: "a code that is named", text: coded, missing: []string{"999"}},
-	} {
-		remarked, found := false, 0
-		_, err := attempt(t, cfa.Options{Missing: c.missing, Remark: func(of answers.Remarks) {
-			remarked = true
-			if of.Apart != nil {
-				found = of.Apart.Answers
-			}
-		}}, c.text, model)
-		if !remarked || found != c.answers {
-			t.Errorf("%s: %d answers are apart, want %d; error %v", c.name, found, c.answers, err)
-		}
 	}
 }
