@@ -30,7 +30,8 @@ const (
 type Correlations struct {
 	// R is p×p, positive definite.
 	R *mat.SymDense
-	// LeastEigenvalue is the least one before smoothing. Below 1e-8, R was smoothed, and users should be warned.
+	// LeastEigenvalue is the least one before smoothing, or a lower bound if that is far above 1e-8. Below 1e-8, R was
+	// smoothed, and users should be warned.
 	LeastEigenvalue float64
 	// Unknown lists the pairs without a correlation, in ascending order: no participant answered both items, or, but
 	// for FullInformation, one of them does not vary among those who did. Before smoothing, R holds 0 for them in the
@@ -259,10 +260,15 @@ func pearson(x mat.Matrix, threads linalg.Threads) (r *mat.SymDense, unknown [][
 // within1 clips a correlation to [−1, 1], which rounding can leave.
 func within1(r float64) float64 { return min(1, max(-1, r)) }
 
-// smoothed returns the nearest correlation matrix with eigenvalues from about leastEigenvalue on, and the least of r.
+// smoothed returns the nearest correlation matrix with eigenvalues from about leastEigenvalue on, and LeastEigenvalue.
 func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 	var factor mat.Cholesky
 	if factor.Factorize(r) {
+		// The greatest eigenvalue is at least 1, and the condition number in the 1-norm, estimated within a small factor,
+		// at least the ratio of the two.
+		if least := 1 / factor.Cond(); least >= 100*leastEigenvalue {
+			return r, least, nil
+		}
 		var only mat.EigenSym // vectors take three times as long, and are seldom needed
 		if !only.Factorize(r, false) {
 			return nil, 0, linalg.ErrEigen

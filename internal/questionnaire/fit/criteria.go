@@ -103,11 +103,12 @@ func (p *Parallel) taken(s *Study) int {
 // context's, or a *table.Error for an item without polychoric correlations.
 func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	n, p := s.Answers.Dims()
-	out := &Parallel{
-		Of: ofComponents, Draws: min(max(drawnAnswers/(n*p), fewestDraws), rank.DefaultDraws),
-		Eigenvalues: []float64{}, Reference: []float64{},
-	}
-	if p <= mostReduced {
+	return o.parallel(ctx, s, min(max(drawnAnswers/(n*p), fewestDraws), rank.DefaultDraws))
+}
+
+func (o *Options) parallel(ctx context.Context, s *Study, draws int) (*Parallel, error) {
+	out := &Parallel{Of: ofComponents, Draws: draws, Eigenvalues: []float64{}, Reference: []float64{}}
+	if len(s.Items) <= mostReduced {
 		out.Of = ofFactors
 	}
 	x, err := o.correlated(s)
@@ -155,7 +156,7 @@ func (o *Options) unsteady(ctx context.Context, s *Study, all *int) []string {
 	for fold := 0; fold < 2 && all != nil && n >= 2*leastHalf; fold++ {
 		_, rows := folds.Split(foldOf, fold)
 		half.Order = lists.Take(s.Order, rows)
-		p, err := o.Parallel(ctx, &half) // an item may not vary there, or ctx have ended
+		p, err := o.parallel(ctx, &half, fewestDraws) // an item may not vary there, or ctx have ended
 		if err == nil && p.Suggested != nil && *p.Suggested != *all {
 			return []string{fmt.Sprintf("parallel analysis finds %s in all %d participants, but %d in a random half "+
 				"of them: other participants may have another number", wording.Count(*all, p.Of), n, *p.Suggested)}
