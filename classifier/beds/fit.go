@@ -46,7 +46,7 @@ func (f *Fit) Calibration(ward string, horizon time.Duration) Calibration {
 	return f.Calibrations[ward][by.String()]
 }
 
-// What a history must hold before forecasts rest on it: its days, and its visits whose decision has a time.
+// The least days of a history on which forecasts rest, and the least visits in it whose decision has a time.
 const (
 	LeastDays   = 14
 	LeastVisits = 200

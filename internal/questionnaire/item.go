@@ -220,6 +220,9 @@ func Quantile(sorted []float64, share float64) float64 {
 	return sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
 }
 
+// MostScale is the largest number whose square, and products of it with other such numbers, can be summed.
+const MostScale = 1e100
+
 // MaxItems bounds the items of a file: methods hold several matrices of all pairs of them.
 const MaxItems = 4096
 

@@ -127,8 +127,8 @@ type table struct {
 	cells  int       // of a group
 	width  int
 	normal BivariateNormal
-	// corners are at the thresholds of a and b in a group and at ±∞, with the probability NaN if not yet computed.
-	corners []corner
+	// above and here are two rows of corners, each with probabilities and densities at all thresholds of b and at ±∞.
+	above, here []corner
 }
 
 // corner is the value of the distribution function at a pair of thresholds, and its derivative with respect to ρ.
@@ -137,9 +137,9 @@ type corner struct{ probability, density float64 }
 func (t *table) fill(a, b *item) {
 	t.a, t.b, t.width = a, b, len(b.margins[0].thresholds)+1
 	t.cells = (len(a.margins[0].thresholds) + 1) * t.width
-	all, corners := len(a.margins)*t.cells, (len(a.margins[0].thresholds)+2)*(t.width+1)
+	all, corners := len(a.margins)*t.cells, t.width+1
 	t.counts = slices.Grow(t.counts[:0], all)[:all]
-	t.corners = slices.Grow(t.corners[:0], corners)[:corners]
+	t.above, t.here = slices.Grow(t.above[:0], corners)[:corners], slices.Grow(t.here[:0], corners)[:corners]
 	clear(t.counts)
 	for i, code := range a.codes {
 		if other := b.codes[i]; code != missing && other != missing {
@@ -199,53 +199,61 @@ func (t *table) pearson() float64 {
 // several groups, whose tables are mostly empty, its estimate by the answers, Σ n_ab·(∂π/π)².
 func (t *table) score(rho float64) (slope, information float64) {
 	t.normal.To(rho)
-	for g := range t.a.margins {
-		a, b := &t.a.margins[g], &t.b.margins[g]
-		counts, squares := t.counts[g*t.cells:][:t.cells], 0.0
-		for e := range t.corners {
-			t.corners[e].probability = math.NaN()
+	if len(t.a.margins) > 1 {
+		return t.scoreGroups()
+	}
+	a, b := &t.a.margins[0], &t.b.margins[0]
+	clear(t.above)
+	for row := range len(a.thresholds) + 1 {
+		for column := range t.here {
+			t.here[column] = t.corner(row+1, column, a, b)
 		}
-		for e, count := range counts {
-			if count == 0 && len(t.a.margins) > 1 {
-				continue
-			}
-			row, c := e/t.width, e%t.width
-			lower, upper := t.corner(row+1, c, a, b), t.corner(row+1, c+1, a, b)
-			before, above := t.corner(row, c, a, b), t.corner(row, c+1, a, b)
-			probability := max(leastProbability, upper.probability-lower.probability-above.probability+
-				before.probability)
-			change := upper.density - lower.density - above.density + before.density
+		for c, count := range t.counts[row*t.width:][:t.width] {
+			probability, change := between(t.above[c], t.above[c+1], t.here[c], t.here[c+1])
 			slope += count * change / probability
-			squares += change * change / probability
-			information += count * (change / probability) * (change / probability)
+			information += change * change / probability
 		}
-		if len(t.a.margins) == 1 {
-			information = floats.Sum(counts) * squares
+		t.above, t.here = t.here, t.above
+	}
+	return slope, floats.Sum(t.counts) * information
+}
+
+func (t *table) scoreGroups() (slope, information float64) {
+	for e, count := range t.counts {
+		if count == 0 {
+			continue
 		}
+		g, row, c := e/t.cells, e%t.cells/t.width, e%t.width
+		a, b := &t.a.margins[g], &t.b.margins[g]
+		probability, change := between(t.corner(row, c, a, b), t.corner(row, c+1, a, b), t.corner(row+1, c, a, b),
+			t.corner(row+1, c+1, a, b))
+		slope += count * change / probability
+		information += count * (change / probability) * (change / probability)
 	}
 	return slope, information
 }
 
+// between returns the probability of a cell, at least leastProbability, and its derivative, by the corners of its upper
+// and lower side.
+func between(aboveLeft, above, left, here corner) (probability, change float64) {
+	return max(leastProbability, here.probability-left.probability-above.probability+aboveLeft.probability),
+		here.density - left.density - above.density + aboveLeft.density
+}
+
 // corner returns the corner after so many categories of the rows and of the columns.
 func (t *table) corner(row, column int, a, b *margin) corner {
-	at := &t.corners[row*(t.width+1)+column]
-	if at.probability == at.probability {
-		return *at
-	}
 	switch lastRow, lastColumn := row > len(a.thresholds), column == t.width; {
 	case row == 0 || column == 0:
-		*at = corner{}
+		return corner{}
 	case lastRow && lastColumn:
-		*at = corner{probability: 1}
+		return corner{probability: 1}
 	case lastRow:
-		*at = corner{probability: b.cumulative[column-1]}
+		return corner{probability: b.cumulative[column-1]}
 	case lastColumn:
-		*at = corner{probability: a.cumulative[row-1]}
-	default:
-		x, y := a.thresholds[row-1], b.thresholds[column-1]
-		*at = corner{t.normal.CDF(x, y, a.cumulative[row-1], b.cumulative[column-1]), t.normal.Density(x, y)}
+		return corner{probability: a.cumulative[row-1]}
 	}
-	return *at
+	x, y := a.thresholds[row-1], b.thresholds[column-1]
+	return corner{t.normal.CDF(x, y, a.cumulative[row-1], b.cumulative[column-1]), t.normal.Density(x, y)}
 }
 
 const (

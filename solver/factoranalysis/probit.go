@@ -51,6 +51,7 @@ func newGroups(confounds *mat.Dense) (*groups, error) {
 type probit struct {
 	basis  *mat.Dense
 	counts *mat.Dense // of the answers, G×K
+	n      float64    // their sum
 }
 
 const (
@@ -69,11 +70,12 @@ func (s *groups) regress(t *item) bool {
 	whole := t.margins[0]
 	count, columns := s.basis.Dims()
 	thresholds := len(whole.thresholds)
-	r := probit{s.basis, mat.NewDense(count, thresholds+1, nil)}
+	r := probit{basis: s.basis, counts: mat.NewDense(count, thresholds+1, nil)}
 	for i, code := range t.codes {
 		if code != missing {
 			g := s.of[i]
 			r.counts.Set(g, int(code), r.counts.At(g, int(code))+1)
+			r.n++
 		}
 	}
 	theta := slices.Concat(whole.thresholds, make([]float64, columns))
@@ -84,7 +86,7 @@ func (s *groups) regress(t *item) bool {
 	}
 	newton.Minimize(theta) // it is convex, and what a hundredth step would change is far below a standard error
 	t.margins = lists.Make(count, func(g int) margin { return r.margin(theta, g) })
-	return r.loss(theta) > determined*mat.Sum(r.counts)
+	return r.loss(theta) > determined*r.n
 }
 
 // margin returns the thresholds τ − q·β of a group.
@@ -113,7 +115,7 @@ func (m *margin) probability(k int) float64 {
 func (r *probit) loss(theta []float64) float64 {
 	count, categories := r.counts.Dims()
 	beta := theta[categories-1:]
-	sum := ridge / 2 * mat.Sum(r.counts) * floats.Dot(beta, beta)
+	sum := ridge / 2 * r.n * floats.Dot(beta, beta)
 	for g := range count {
 		m := r.margin(theta, g)
 		for k, n := range r.counts.RawRowView(g) {
@@ -130,9 +132,8 @@ func (r *probit) step(step, theta []float64) bool {
 	count, categories := r.counts.Dims()
 	gradient, information := mat.NewVecDense(len(theta), nil), mat.NewSymDense(len(theta), nil)
 	for t := categories - 1; t < len(theta); t++ {
-		weight := ridge * mat.Sum(r.counts)
-		gradient.SetVec(t, -weight*theta[t])
-		information.SetSym(t, t, weight)
+		gradient.SetVec(t, -ridge*r.n*theta[t])
+		information.SetSym(t, t, ridge*r.n)
 	}
 	slope := mat.NewVecDense(len(theta), nil) // of a probability
 	for g := range count {

@@ -244,8 +244,7 @@ func (t *Table) Learn(confounds []questionnaire.Confound) ([]questionnaire.Confo
 				return fail(t.Lines[i], fmt.Errorf("%w: %v", questionnaire.ErrConfoundRange, c.Range))
 			}
 		}
-		const most = 1e100 // its square and that of an answer can be multiplied
-		if max(-c.Range.Low, c.Range.High) > most {
+		if max(-c.Range.Low, c.Range.High) > questionnaire.MostScale {
 			return fail(0, questionnaire.ErrScale)
 		}
 	}

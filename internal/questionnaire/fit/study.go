@@ -32,8 +32,8 @@ type Study struct {
 	intercept bool                // the last of the known columns is an intercept, whose loadings are not penalized
 }
 
-// The largest answer lies between these: sums of squares of answers are finite then, and do not vanish.
-const leastScale, mostScale = 1e-100, 1e100
+// leastScale is the least largest answer: sums of squares of answers do not vanish then, and with MostScale are finite.
+const leastScale = 1e-100
 
 // newStudy checks that the table can be fitted.
 func newStudy(t *answers.Table, columns *answers.Columns) (s *Study, err error) {
@@ -41,7 +41,7 @@ func newStudy(t *answers.Table, columns *answers.Columns) (s *Study, err error) 
 		return nil, err
 	}
 	s = &Study{Table: t, scale: scaleOf(t.Items, columns.FromLow)}
-	if !(s.scale.High >= leastScale && s.scale.High <= mostScale) {
+	if !(s.scale.High >= leastScale && s.scale.High <= questionnaire.MostScale) {
 		return nil,
 			&table.Error{File: t.File, Err: fmt.Errorf("%w: answers up to %v", questionnaire.ErrScale, s.scale.High)}
 	}
