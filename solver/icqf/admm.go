@@ -232,11 +232,11 @@ func surrogate(c *chunk, rho float64) []float64 {
 
 // transposeTo stores Aᵀ in the first columns of dst; A has as many rows. Further columns of A are ignored.
 func transposeTo(dst, a *mat.Dense, rows int) {
-	raw := dst.RawMatrix()
-	count := min(raw.Rows, a.RawMatrix().Cols)
-	for i := range rows {
-		for j, v := range a.RawRowView(i)[:count] {
-			raw.Data[j*raw.Stride+i] = v
+	from := a.RawMatrix()
+	for j := range min(dst.RawMatrix().Rows, from.Cols) {
+		row := dst.RawRowView(j)[:rows]
+		for i := range row {
+			row[i] = from.Data[i*from.Stride+j]
 		}
 	}
 }
@@ -268,7 +268,9 @@ func (s *state) residual() (squared, outside float64) {
 		c := &s.chunks[i]
 		linalg.Threads(1).MulTo(c.v, c.d, s.bt)
 		for j, r := range c.v.RawMatrix().Data {
-			outside = max(outside, data.Min-r, r-data.Max)
+			if r < data.Min || r > data.Max {
+				outside = max(outside, data.Min-r, r-data.Max)
+			}
 			if m := c.answers[j]; m == m {
 				squared += (m - r) * (m - r)
 			}

@@ -201,19 +201,21 @@ func binned(strata *mat.Dense) [][]int {
 	return out
 }
 
-func (cv *blockwise) held(i, j, fold int) bool {
+// held returns the groups of the columns, and the group whose cells of row i a fold holds out.
+func (cv *blockwise) held(i, fold int) (columns []int, group int) {
 	folds := len(cv.folds) / len(cv.partitions)
 	of := &cv.partitions[fold/folds]
-	return (of.rows[i]+of.columns[j])%folds == fold%folds
+	return of.columns, (fold + folds - of.rows[i]) % folds
 }
 
 // count returns the numbers of observed cells that a fold holds out and that it leaves.
 func (cv *blockwise) count(fold int) (held, rest int) {
 	for i := range cv.x.RawMatrix().Rows {
+		columns, group := cv.held(i, fold)
 		for j, v := range cv.x.RawRowView(i) {
 			switch {
 			case v != v:
-			case cv.held(i, j, fold):
+			case columns[j] == group:
 				held++
 			default:
 				rest++
@@ -240,8 +242,9 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 	var cells int
 	for i := range cv.x.RawMatrix().Rows {
 		fitted := r.RawRowView(i)
+		columns, group := cv.held(i, f)
 		for j, v := range cv.x.RawRowView(i) {
-			if v == v && cv.held(i, j, f) {
+			if columns[j] == group && v == v {
 				sum += (v - fitted[j]) * (v - fitted[j])
 				cells++
 			}
@@ -261,8 +264,9 @@ func (cv *blockwise) prepareFold(f int) (Fitter, error) {
 	training := mat.DenseCopyOf(cv.x)
 	for i := range cv.x.RawMatrix().Rows {
 		row := training.RawRowView(i)
+		columns, group := cv.held(i, f)
 		for j := range row {
-			if cv.held(i, j, f) {
+			if columns[j] == group {
 				row[j] = math.NaN()
 			}
 		}

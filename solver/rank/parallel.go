@@ -81,8 +81,12 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 		return nil, err
 	}
 	random := make([][][]float64, s.Draws)
+	n, p := x.Dims()
+	known := lists.Make(p, func(j int) []int {
+		return lists.Where(n, func(i int) bool { return !math.IsNaN(x.At(i, j)) })
+	})
 	err = s.Each(ctx, s.Draws, func(ctx context.Context, d int) (err error) {
-		random[d], err = s.draw(ctx, x, d)
+		random[d], err = s.draw(ctx, x, known, d)
 		return err
 	})
 	if err != nil {
@@ -252,18 +256,17 @@ func components(x mat.Matrix) ([]float64, error) {
 	return values, nil
 }
 
-func (s *ParallelSettings) draw(ctx context.Context, x mat.Matrix, d int) ([][]float64, error) {
-	n, p := x.Dims()
+// draw returns the eigenvalues of draw d; known are the rows that answered each item.
+func (s *ParallelSettings) draw(ctx context.Context, x mat.Matrix, known [][]int, d int) ([][]float64, error) {
 	random := rand.New(rand.NewPCG(s.Seed, uint64(d)))
 	y := mat.DenseCopyOf(x)
-	for j := range p {
-		known := lists.Where(n, func(i int) bool { return !math.IsNaN(x.At(i, j)) })
-		for e, i := range known {
+	for j, rows := range known {
+		for e, i := range rows {
 			if s.Correlation != factoranalysis.Polychoric && !s.Strict {
 				y.Set(i, j, random.NormFloat64())
 				continue
 			}
-			other := known[e+random.IntN(len(known)-e)]
+			other := rows[e+random.IntN(len(rows)-e)]
 			v := y.At(i, j)
 			y.Set(i, j, y.At(other, j))
 			y.Set(other, j, v)

@@ -145,15 +145,17 @@ func (o *Options) parallel(ctx context.Context, s *Study, draws int) (*Parallel,
 	return out, nil
 }
 
-// leastHalf is the least number of participants in a half that unsteady analyzes: factors of fewer are often missed.
+// leastHalf is the least number of participants in a half that unsteady analyzes: factors of fewer are often missed, and
+// so are those of no more participants than items.
 const leastHalf, halvesStream = 100, 0x6861_6c76
 
 // unsteady returns a warning if parallel analysis finds another number of factors in a random half of the participants
 // than in all.
 func (o *Options) unsteady(ctx context.Context, s *Study, all *int) []string {
 	n, half := len(s.Order), *s
+	least := max(leastHalf, len(s.Items)+1)
 	foldOf := folds.Random(rand.New(rand.NewPCG(o.Seed, halvesStream)), n, 2)
-	for fold := 0; fold < 2 && all != nil && n >= 2*leastHalf; fold++ {
+	for fold := 0; fold < 2 && all != nil && n >= 2*least; fold++ {
 		_, rows := folds.Split(foldOf, fold)
 		half.Order = lists.Take(s.Order, rows)
 		p, err := o.parallel(ctx, &half, fewestDraws) // an item may not vary there, or ctx have ended

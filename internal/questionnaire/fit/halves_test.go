@@ -10,7 +10,7 @@ import (
 )
 
 // Five factors that correlate by .7 are too alike for halves of 200, three separate ones of 1,000 are not for halves of
-// 500. Halves of fewer than 100 are not looked at. fit and rank say the same.
+// 500. Halves of fewer than 100, or of no more than there are items, are not looked at. fit and rank say the same.
 func TestWarnsOfUnsteadyNumbers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -20,6 +20,7 @@ func TestWarnsOfUnsteadyNumbers(t *testing.T) {
 		{clinical{cuts: skewed(), participants: 400, factors: 5, phi: 0.7}, true},
 		{clinical{cuts: symmetric(), participants: 1000, factors: 3}, false},
 		{clinical{cuts: skewed(), participants: 198, factors: 5, phi: 0.7}, false},
+		{clinical{cuts: skewed(), participants: 216, factors: 18}, false},
 	} {
 		says := func(warnings []string) bool {
 			return slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "in a random half") })
