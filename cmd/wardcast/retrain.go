@@ -235,7 +235,7 @@ func (c *retrainCmd) rules(job *retrain.Job, r *config.Retrain) error {
 		return cli.Usagef("--aux-columns: %w", err)
 	}
 	job.Settings.Aux = (&notes.Columns{Aux: aux}).Features()
-	job.Site, err = report.ReadSiteFile(cmp.Or(c.Site, r.Site))
+	job.Site, err = report.ReadSite(cmp.Or(c.Site, r.Site))
 	return err
 }
 

@@ -195,7 +195,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	if err != nil {
 		return err
 	}
-	site, err := report.ReadSiteFile(cmp.Or(c.Site, cfg.Retrain.Site))
+	site, err := report.ReadSite(cmp.Or(c.Site, cfg.Retrain.Site))
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/goldentest"
 	"github.com/wardcast/wardcast/internal/service/config"
 )
 
@@ -160,7 +161,7 @@ func TestORU(t *testing.T) {
 		if m, err := hl7.Parse(got); err != nil || m.Header.Control != control {
 			t.Errorf("the answer cannot be read: %v", err)
 		}
-		golden(t, "testdata/answers/"+name+".golden.hl7", []byte(strings.ReplaceAll(string(got), "\r", "\n")))
+		goldentest.Equal(t, "testdata/answers/"+name+".golden.hl7", []byte(strings.ReplaceAll(string(got), "\r", "\n")))
 	}
 	fraction := newBridge(t, func(c *config.Bridge) { c.Answers.Scale = "fraction" })
 	join(t, fraction, message{event: "A04", obx: []string{fell, fall}}.bytes())

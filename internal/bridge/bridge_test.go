@@ -3,7 +3,6 @@ package bridge_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -19,10 +18,9 @@ import (
 	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/goldentest"
 	"github.com/wardcast/wardcast/internal/service/config"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // now is when all messages of these tests come.
 var now = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
@@ -188,25 +186,7 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, strings.TrimSuffix(file, filepath.Ext(file))+".golden.json", append(got, '\n'))
-	}
-}
-
-// golden compares got with a file, or writes the file with -update.
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s (-want +got; -update renews it):\n%s", file, d)
+		goldentest.Equal(t, strings.TrimSuffix(file, filepath.Ext(file))+".golden.json", append(got, '\n'))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/goldentest"
 	"github.com/wardcast/wardcast/internal/service/config"
 )
 
@@ -40,7 +41,7 @@ func TestRiskAssessment(t *testing.T) {
 		if err := json.Indent(&indented, append(got, '\n'), "", "  "); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "testdata/answers/risk-"+name+".golden.json", indented.Bytes())
+		goldentest.Equal(t, "testdata/answers/risk-"+name+".golden.json", indented.Bytes())
 		if _, err := b.RiskAssessment([]byte("{"), id); err == nil {
 			t.Error("half a prediction is answered")
 		}

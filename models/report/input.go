@@ -161,8 +161,9 @@ type Hazard struct {
 
 const siteLimit = 1 << 20 // the largest size in bytes of a site's file
 
-// ReadSiteFile reads the site's statements about its models; path may be "".
-func ReadSiteFile(path string) (*Site, error) {
+// ReadSite reads the site's statements about its models from a file of YAML; path may be "". An empty file is an empty
+// Site. An unknown key is an error that names its line.
+func ReadSite(path string) (*Site, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -170,24 +171,15 @@ func ReadSiteFile(path string) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the site's statements: %w", err)
 	}
-	site, err := ReadSite(bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	return site, nil
-}
-
-// ReadSite reads the YAML of a site; an empty file is an empty Site. An unknown key is an error that names its line.
-func ReadSite(r io.Reader) (*Site, error) {
 	s := &Site{}
-	d := yaml.NewDecoder(r)
+	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(s); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("reading the site's fields: %w", err)
+		return nil, fmt.Errorf("reading %s: reading the site's fields: %w", path, err)
 	}
 	for i, h := range s.Hazards {
 		if h.Hazard == "" {
-			return nil, fmt.Errorf("reading the site's fields: hazards: entry %d has no hazard", i+1)
+			return nil, fmt.Errorf("reading %s: reading the site's fields: hazards: entry %d has no hazard", path, i+1)
 		}
 	}
 	return s, nil

@@ -95,12 +95,7 @@ func full(t *testing.T) input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Open(filepath.Join("testdata", "site.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	site, err := report.ReadSite(file)
+	site, err := report.ReadSite(filepath.Join("testdata", "site.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,19 +335,23 @@ func TestMissingFieldsSaySo(t *testing.T) {
 
 func TestReadSite(t *testing.T) {
 	t.Parallel()
+	path := filepath.Join(t.TempDir(), "site.yaml")
 	for text, want := range map[string]string{
 		"owner: A\nowener: B\n":  "line 2: field owener not found",
 		"hazards:\n- cause: x\n": "entry 1 has no hazard",
 		"owner: [a\n":            "reading the site's fields",
 	} {
-		if _, err := report.ReadSite(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := report.ReadSite(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: %v, want %s", text, err, want)
 		}
 	}
-	if s, err := report.ReadSite(strings.NewReader("")); err != nil || s == nil {
+	if s, err := report.ReadSite(os.DevNull); err != nil || s == nil {
 		t.Errorf("an empty file: %v, %v", s, err)
 	}
-	if _, err := report.ReadSiteFile("/dev/zero"); !errors.Is(err, files.ErrTooLarge) {
+	if _, err := report.ReadSite("/dev/zero"); !errors.Is(err, files.ErrTooLarge) {
 		t.Errorf("a file without end: %v", err)
 	}
 }

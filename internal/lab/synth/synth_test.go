@@ -6,10 +6,8 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -21,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/goldentest"
 )
 
 func generator(t testing.TB, s Settings) *Generator {
@@ -66,8 +65,6 @@ func TestNotesDependOnTheirNumberOnly(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "rewrite the golden file")
-
 // TestGolden pins the stream, which users may have stored.
 func TestGolden(t *testing.T) {
 	t.Parallel()
@@ -77,19 +74,7 @@ func TestGolden(t *testing.T) {
 		n := g.At(i)
 		got = append(n.AppendJSON(got), '\n')
 	}
-	const path = "testdata/notes.jsonl"
-	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Error(d)
-	}
+	goldentest.Equal(t, "testdata/notes.jsonl", got)
 }
 
 func TestNotesAreMessages(t *testing.T) {

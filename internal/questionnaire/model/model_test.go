@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/goldentest"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
@@ -152,10 +153,10 @@ func TestColumnsOfNarrowRanges(t *testing.T) {
 func TestTables(t *testing.T) {
 	t.Parallel()
 	loadings := questionnairetest.Model(t).LoadingsCSV()
-	questionnairetest.Golden(t, "loadings.csv", loadings)
+	goldentest.Equal(t, "testdata/loadings.csv", loadings)
 	s := model.Scores{IDs: []string{"a,b", "c"}, Values: mat.NewDense(2, 2, []float64{0, 1, 1. / 3, 0.1 + 0.2})}
 	scores := s.CSV()
-	questionnairetest.Golden(t, "scores.csv", scores)
+	goldentest.Equal(t, "testdata/scores.csv", scores)
 }
 
 func TestDescribe(t *testing.T) {

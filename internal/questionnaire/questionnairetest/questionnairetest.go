@@ -4,7 +4,6 @@ package questionnairetest
 import (
 	_ "embed"
 	"encoding/json"
-	"flag"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -128,26 +126,6 @@ func Reload(t testing.TB, m *model.Model) *model.Model {
 		t.Fatal(err)
 	}
 	return m
-}
-
-var update = flag.Bool("update", false, "write the golden files")
-
-// Golden compares got with the file of this name in testdata, which -update writes.
-func Golden(t testing.TB, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs from the golden file:\n%s", name, diff)
-	}
 }
 
 //go:embed model.json

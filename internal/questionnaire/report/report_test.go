@@ -17,6 +17,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/goldentest"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
@@ -92,7 +93,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	page = strings.Replace(page, string(chart.Style()), "of package chart", 1)
-	questionnairetest.Golden(t, "report.html", []byte(drawn.ReplaceAllString(page, "<svg></svg>")))
+	goldentest.Equal(t, "testdata/report.html", []byte(drawn.ReplaceAllString(page, "<svg></svg>")))
 }
 
 // A report without confounds, subscales, texts, curve and missing answers.

@@ -198,7 +198,7 @@ func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 			}
 		}
 	}
-	_, siteErr := report.ReadSiteFile(c.Retrain.Site)
+	_, siteErr := report.ReadSite(c.Retrain.Site)
 	_, err = newQuestionnaires(ctx, c, nil)
 	_, httpErr := newListening(&c.HTTP, log)
 	if open := checkHTTP(&c.HTTP, false); open != nil && httpErr == nil {

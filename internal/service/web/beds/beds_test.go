@@ -16,6 +16,7 @@ import (
 
 	forecast "github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/goldentest"
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
@@ -516,5 +517,5 @@ func TestPlot(t *testing.T) {
 			HorizonHours: float64(i + 1), Total: msg.DemandTotal{PMF: msg.PMF{Offset: d.Offset, P: d.P}},
 		}))
 	}
-	webtest.Golden(t, "beds-fan", string(newFan(page, hours, true).SVG())+"\n")
+	goldentest.Equal(t, "testdata/beds-fan.golden.html", []byte(newFan(page, hours, true).SVG()+"\n"))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/goldentest"
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/web/webtest"
@@ -60,7 +61,8 @@ func someHealth() *health.Snapshot {
 func TestPage(t *testing.T) {
 	t.Parallel()
 	s := webtest.New(t)
-	webtest.Golden(t, "health", string(s.Page("/health", "Health").Template(html).Part("page", newView(someHealth()))))
+	goldentest.Equal(t, "testdata/health.golden.html",
+		[]byte(s.Page("/health", "Health").Template(html).Part("page", newView(someHealth()))))
 	trail := &httpapi.Trail{Since: time.Date(2026, 11, 20, 7, 0, 0, 0, time.UTC)}
 	s.Serve(New(s.Page("/health", "Health"), someHealth, Replays{}, trail),
 		func(o *httpapi.Options) { o.Trail = trail })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/goldentest"
 	"github.com/wardcast/wardcast/internal/service/web/prediction"
 	"github.com/wardcast/wardcast/internal/service/web/webtest"
 )
@@ -98,7 +99,7 @@ func TestGolden(t *testing.T) {
 			}{{"row", r}, {"vitals", r}, {"why", r.Why}} {
 				out.WriteString(string(h.view.Part(part.name, part.data)) + "\n")
 			}
-			webtest.Golden(t, name, out.String())
+			goldentest.Equal(t, "testdata/"+name+".golden.html", []byte(out.String()))
 			if c.note == nil && strings.Contains(out.String(), webtest.Secret) {
 				t.Error("the page shows what the note holds")
 			}

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/goldentest"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/responses"
@@ -66,7 +67,7 @@ func TestPage(t *testing.T) {
 	}}
 	data.fill(1)
 	page := string(p.Template(html).Part("page", data))
-	webtest.Golden(t, "questionnaires", page)
+	goldentest.Equal(t, "testdata/questionnaires.golden.html", []byte(page))
 	if strings.Contains(page, webtest.Secret) || strings.Contains(page, "<b>sleeping") {
 		t.Error("the page reveals where the answers are from, or shows a text without escaping")
 	}

@@ -6,18 +6,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"flag"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wardcast/wardcast/ingest/ingesttest"
@@ -137,7 +133,6 @@ func (s *Site) look(path, page string) {
 }
 
 var (
-	update = flag.Bool("update", false, "write the golden files")
 	hidden = regexp.MustCompile(`(?s)<desc.*?</desc>|<title.*?</title>|</?bdi>`)
 	tags   = regexp.MustCompile(`<[^>]*>`)
 )
@@ -145,24 +140,6 @@ var (
 // Plain returns the text of a page.
 func Plain(html string) string {
 	return strings.Join(strings.Fields(tags.ReplaceAllString(hidden.ReplaceAllString(html, ""), " ")), " ")
-}
-
-// Golden compares with testdata/name.golden.html.
-func Golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden.html")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", name, d)
-	}
 }
 
 // Case is an address or a form with what it is answered with.
