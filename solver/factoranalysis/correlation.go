@@ -120,11 +120,11 @@ func correlate(ctx context.Context, x mat.Matrix, confounds *mat.Dense, kind Kin
 			return nil, err
 		}
 	case Polychoric:
-		items, err := categories(x)
+		items, err := Categories(x)
 		if err != nil {
 			return nil, err
 		}
-		of := make([]int, len(items[0].codes))
+		of := make([]int, len(items[0].Codes))
 		if confounds != nil {
 			g, err := newGroups(confounds)
 			if err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxCategories bounds the table of a pair.
-	maxCategories = 30
+	// MostCategories is the largest number of different answers to an item. It bounds the table of a pair.
+	MostCategories = 30
 
 	// maxPolychoric bounds |ρ|: the likelihood of a table with empty corners may rise up to 1.
 	maxPolychoric = 0.9999
@@ -31,21 +31,22 @@ const (
 	leastProbability = 1e-14
 )
 
-// item is a column of answers as ordered categories.
-type item struct {
-	codes   []uint8  // category of each row from 0, missing for an unknown one
-	margins []margin // of each group of rows
+// Ordered is a column of answers as ordered categories.
+type Ordered struct {
+	Codes   []uint8  // category of each row from 0, 255 for an unknown one
+	Margins []Margin // of each group of rows; Categories makes one
 }
 
-// margin is the distribution of a latent response: the K−1 thresholds of the categories, and their cumulative Φ.
-type margin struct{ thresholds, cumulative []float64 }
+// Margin is the distribution of a latent response: the K−1 thresholds of the categories, and their cumulative Φ.
+type Margin struct{ Thresholds, Cumulative []float64 }
 
 const missing = math.MaxUint8
 
-// categories returns the columns with their different known values, in ascending order, as categories.
-func categories(x mat.Matrix) ([]item, error) {
+// Categories returns the columns with their different known values, in ascending order, as categories. It returns an
+// *ItemError for more than MostCategories. A column must have a value.
+func Categories(x mat.Matrix) ([]Ordered, error) {
 	n, p := x.Dims()
-	items := make([]item, p)
+	items := make([]Ordered, p)
 	column := make([]float64, n)
 	for j := range items {
 		known := slices.DeleteFunc(slices.Clone(mat.Col(column, j, x)), math.IsNaN)
@@ -57,7 +58,7 @@ func categories(x mat.Matrix) ([]item, error) {
 				shares = append(shares, float64(e+1)/float64(total))
 			}
 		}
-		if len(shares) >= maxCategories {
+		if len(shares) >= MostCategories {
 			return nil, &ItemError{j, "has more than 30 different answers, too many for polychoric correlations"}
 		}
 		values := slices.Compact(known)
@@ -69,7 +70,7 @@ func categories(x mat.Matrix) ([]item, error) {
 				codes[i] = uint8(code)
 			}
 		}
-		items[j] = item{codes, []margin{{lists.Map(shares, mathext.NormalQuantile), shares}}}
+		items[j] = Ordered{codes, []Margin{{lists.Map(shares, mathext.NormalQuantile), shares}}}
 	}
 	return items, nil
 }
@@ -84,7 +85,7 @@ func categories(x mat.Matrix) ([]item, error) {
 // over the groups too.
 //
 // Source: U. Olsson, "Maximum likelihood estimation of the polychoric correlation coefficient", 1979, section 3.
-func polychoric(ctx context.Context, items []item, groups []int, threads linalg.Threads,
+func polychoric(ctx context.Context, items []Ordered, groups []int, threads linalg.Threads,
 ) (r *mat.SymDense, unknown [][2]int, err error) {
 	p := len(items)
 	pairs := make([][2]int, 0, p*(p-1)/2)
@@ -95,7 +96,7 @@ func polychoric(ctx context.Context, items []item, groups []int, threads linalg.
 	}
 	found := make([]float64, len(pairs))
 	const flopsPerPair = 1 << 14
-	threads.Parallel(len(pairs), flopsPerPair*len(pairs)*len(items[0].margins), func(from, to int) {
+	threads.Parallel(len(pairs), flopsPerPair*len(pairs)*len(items[0].Margins), func(from, to int) {
 		t := table{groups: groups}
 		for e := from; e < to && ctx.Err() == nil; e++ {
 			t.fill(&items[pairs[e][0]], &items[pairs[e][1]])
@@ -122,7 +123,7 @@ func polychoric(ctx context.Context, items []item, groups []int, threads linalg.
 // table is the contingency table of a pair of items in each group, with the memory for its likelihood.
 type table struct {
 	groups []int // of each row
-	a, b   *item
+	a, b   *Ordered
 	counts []float64 // group after group; rows are the categories of a, width those of b
 	cells  int       // of a group
 	width  int
@@ -134,15 +135,15 @@ type table struct {
 // corner is the value of the distribution function at a pair of thresholds, and its derivative with respect to ρ.
 type corner struct{ probability, density float64 }
 
-func (t *table) fill(a, b *item) {
-	t.a, t.b, t.width = a, b, len(b.margins[0].thresholds)+1
-	t.cells = (len(a.margins[0].thresholds) + 1) * t.width
-	all, corners := len(a.margins)*t.cells, t.width+1
+func (t *table) fill(a, b *Ordered) {
+	t.a, t.b, t.width = a, b, len(b.Margins[0].Thresholds)+1
+	t.cells = (len(a.Margins[0].Thresholds) + 1) * t.width
+	all, corners := len(a.Margins)*t.cells, t.width+1
 	t.counts = slices.Grow(t.counts[:0], all)[:all]
 	t.above, t.here = slices.Grow(t.above[:0], corners)[:corners], slices.Grow(t.here[:0], corners)[:corners]
 	clear(t.counts)
-	for i, code := range a.codes {
-		if other := b.codes[i]; code != missing && other != missing {
+	for i, code := range a.Codes {
+		if other := b.Codes[i]; code != missing && other != missing {
 			t.counts[t.groups[i]*t.cells+int(code)*t.width+int(other)]++
 		}
 	}
@@ -199,23 +200,45 @@ func (t *table) pearson() float64 {
 // several groups, whose tables are mostly empty, its estimate by the answers, Σ n_ab·(∂π/π)².
 func (t *table) score(rho float64) (slope, information float64) {
 	t.normal.To(rho)
-	if len(t.a.margins) > 1 {
+	if len(t.a.Margins) > 1 {
 		return t.scoreGroups()
 	}
-	a, b := &t.a.margins[0], &t.b.margins[0]
-	clear(t.above)
-	for row := range len(a.thresholds) + 1 {
-		for column := range t.here {
-			t.here[column] = t.corner(row+1, column, a, b)
-		}
+	t.rows(func(row int) {
 		for c, count := range t.counts[row*t.width:][:t.width] {
 			probability, change := between(t.above[c], t.above[c+1], t.here[c], t.here[c+1])
 			slope += count * change / probability
 			information += change * change / probability
 		}
+	})
+	return slope, floats.Sum(t.counts) * information
+}
+
+// rows calls visit for each row of a table of one group, with the corners above and below it in above and here.
+func (t *table) rows(visit func(row int)) {
+	a, b := &t.a.Margins[0], &t.b.Margins[0]
+	clear(t.above)
+	for row := range len(a.Thresholds) + 1 {
+		for column := range t.here {
+			t.here[column] = t.corner(row+1, column, a, b)
+		}
+		visit(row)
 		t.above, t.here = t.here, t.above
 	}
-	return slope, floats.Sum(t.counts) * information
+}
+
+// Cells returns for each pair of categories of two items with one margin each, row by row of a: how many gave both, the
+// probability π, and ∂log π/∂ρ. |ρ| < 1.
+func Cells(a, b *Ordered, rho float64) (counts, probabilities, scores []float64) {
+	t := table{groups: make([]int, len(a.Codes))}
+	t.fill(a, b)
+	t.normal.To(rho)
+	t.rows(func(int) {
+		for c := range t.width {
+			probability, change := between(t.above[c], t.here[c], t.above[c+1], t.here[c+1])
+			probabilities, scores = append(probabilities, probability), append(scores, change/probability)
+		}
+	})
+	return t.counts, probabilities, scores
 }
 
 func (t *table) scoreGroups() (slope, information float64) {
@@ -224,7 +247,7 @@ func (t *table) scoreGroups() (slope, information float64) {
 			continue
 		}
 		g, row, c := e/t.cells, e%t.cells/t.width, e%t.width
-		a, b := &t.a.margins[g], &t.b.margins[g]
+		a, b := &t.a.Margins[g], &t.b.Margins[g]
 		probability, change := between(t.corner(row, c, a, b), t.corner(row, c+1, a, b), t.corner(row+1, c, a, b),
 			t.corner(row+1, c+1, a, b))
 		slope += count * change / probability
@@ -241,19 +264,19 @@ func between(aboveLeft, above, left, here corner) (probability, change float64) 
 }
 
 // corner returns the corner after so many categories of the rows and of the columns.
-func (t *table) corner(row, column int, a, b *margin) corner {
-	switch lastRow, lastColumn := row > len(a.thresholds), column == t.width; {
+func (t *table) corner(row, column int, a, b *Margin) corner {
+	switch lastRow, lastColumn := row > len(a.Thresholds), column == t.width; {
 	case row == 0 || column == 0:
 		return corner{}
 	case lastRow && lastColumn:
 		return corner{probability: 1}
 	case lastRow:
-		return corner{probability: b.cumulative[column-1]}
+		return corner{probability: b.Cumulative[column-1]}
 	case lastColumn:
-		return corner{probability: a.cumulative[row-1]}
+		return corner{probability: a.Cumulative[row-1]}
 	}
-	x, y := a.thresholds[row-1], b.thresholds[column-1]
-	return corner{t.normal.CDF(x, y, a.cumulative[row-1], b.cumulative[column-1]), t.normal.Density(x, y)}
+	x, y := a.Thresholds[row-1], b.Thresholds[column-1]
+	return corner{t.normal.CDF(x, y, a.Cumulative[row-1], b.Cumulative[column-1]), t.normal.Density(x, y)}
 }
 
 const (

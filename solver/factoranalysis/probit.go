@@ -66,48 +66,48 @@ const (
 
 // regress replaces the margin of an item by one for each group. Its latent response then has variance 1 in each. It
 // reports false if the confounds determine the answers.
-func (s *groups) regress(t *item) bool {
-	whole := t.margins[0]
+func (s *groups) regress(t *Ordered) bool {
+	whole := t.Margins[0]
 	count, columns := s.basis.Dims()
-	thresholds := len(whole.thresholds)
+	thresholds := len(whole.Thresholds)
 	r := probit{basis: s.basis, counts: mat.NewDense(count, thresholds+1, nil)}
-	for i, code := range t.codes {
+	for i, code := range t.Codes {
 		if code != missing {
 			g := s.of[i]
 			r.counts.Set(g, int(code), r.counts.At(g, int(code))+1)
 			r.n++
 		}
 	}
-	theta := slices.Concat(whole.thresholds, make([]float64, columns))
+	theta := slices.Concat(whole.Thresholds, make([]float64, columns))
 	const rounding, shortest = 1e-14, 1e-8
 	newton := linalg.Newton{
 		Loss: r.loss, Step: r.step, Rounding: rounding, Shortest: shortest,
 		Done: func(step, _ []float64) bool { return floats.Norm(step, math.Inf(1)) < probitStep },
 	}
 	newton.Minimize(theta) // it is convex, and what a hundredth step would change is far below a standard error
-	t.margins = lists.Make(count, func(g int) margin { return r.margin(theta, g) })
+	t.Margins = lists.Make(count, func(g int) Margin { return r.margin(theta, g) })
 	return r.loss(theta) > determined*r.n
 }
 
 // margin returns the thresholds τ − q·β of a group.
-func (r *probit) margin(theta []float64, g int) (m margin) {
+func (r *probit) margin(theta []float64, g int) (m Margin) {
 	_, categories := r.counts.Dims()
 	shift := floats.Dot(r.basis.RawRowView(g), theta[categories-1:])
 	for _, tau := range theta[:categories-1] {
-		m.thresholds = append(m.thresholds, tau-shift)
-		m.cumulative = append(m.cumulative, upperTail(shift-tau))
+		m.Thresholds = append(m.Thresholds, tau-shift)
+		m.Cumulative = append(m.Cumulative, upperTail(shift-tau))
 	}
 	return m
 }
 
 // probability returns that of category k, at least leastProbability.
-func (m *margin) probability(k int) float64 {
+func (m *Margin) probability(k int) float64 {
 	p := 1.0
-	if k < len(m.cumulative) {
-		p = m.cumulative[k]
+	if k < len(m.Cumulative) {
+		p = m.Cumulative[k]
 	}
 	if k > 0 {
-		p -= m.cumulative[k-1]
+		p -= m.Cumulative[k-1]
 	}
 	return max(p, leastProbability)
 }
@@ -142,7 +142,7 @@ func (r *probit) step(step, theta []float64) bool {
 		for k := 0; k < categories && n > 0; k++ {
 			slope.Zero()
 			for end := max(0, k-1); end < min(k+1, categories-1); end++ {
-				density := math.Exp(-m.thresholds[end]*m.thresholds[end]/2) / math.Sqrt(2*math.Pi)
+				density := math.Exp(-m.Thresholds[end]*m.Thresholds[end]/2) / math.Sqrt(2*math.Pi)
 				if end < k {
 					density = -density
 				}

@@ -2,13 +2,11 @@ package cfa
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/wardcast/wardcast/internal/table"
@@ -27,7 +25,7 @@ type orderedMoments struct {
 	covariances *mat.SymDense
 }
 
-// newOrderedMoments computes statistics and their covariances. values are the categories of each item, ascending.
+// newOrderedMoments computes statistics and their covariances.
 //
 // An answer moves a threshold τ = Φ⁻¹(F), with F the share up to a category, by (1{answer up to it} − F)/φ(τ), and a
 // correlation ρ, which maximizes the likelihood of its pair given the thresholds, by
@@ -38,20 +36,22 @@ type orderedMoments struct {
 // general structural equation model with dichotomous, ordered categorical, and continuous latent variable indicators",
 // 1984, section 3, and K. G. Jöreskog, "On the estimation of polychoric correlations and their asymptotic covariance
 // matrix", 1994.
-func newOrderedMoments(ctx context.Context, x *mat.Dense, values [][]float64, threads linalg.Threads,
-) (*orderedMoments, error) {
+func newOrderedMoments(ctx context.Context, x *mat.Dense, threads linalg.Threads) (*orderedMoments, error) {
 	n, p := x.Dims()
 	c, err := factoranalysis.Correlate(ctx, x, factoranalysis.Polychoric, int(threads))
 	if err != nil {
 		return nil, err
 	}
 	o := &orderedMoments{n: n, r: c.Raw()}
-	items := make([]orderedItem, p)
-	for j := range p {
-		items[j] = newOrderedItem(mat.Col(nil, j, x), values[j])
-		items[j].first = len(o.statistics)
-		o.thresholds = append(o.thresholds, items[j].thresholds)
-		o.statistics = append(o.statistics, items[j].thresholds...)
+	all, err := factoranalysis.Categories(x)
+	if err != nil {
+		return nil, err
+	}
+	var items []orderedItem
+	for j := range all {
+		item := orderedItem{&all[j], all[j].Margins[0], len(o.statistics)}
+		items = append(items, item)
+		o.thresholds, o.statistics = append(o.thresholds, item.Thresholds), append(o.statistics, item.Thresholds...)
 	}
 	o.first = len(o.statistics)
 	pairs := pairs(p)
@@ -60,11 +60,11 @@ func newOrderedMoments(ctx context.Context, x *mat.Dense, values [][]float64, th
 	}
 	moves := mat.NewDense(n, len(o.statistics), nil)
 	for j := range items {
-		for k, share := range items[j].shares {
-			density := distuv.UnitNormal.Prob(items[j].thresholds[k])
-			for i, code := range items[j].codes {
+		for k, share := range items[j].Cumulative {
+			density := distuv.UnitNormal.Prob(items[j].Thresholds[k])
+			for i, code := range items[j].Codes {
 				v := -share
-				if code <= k {
+				if int(code) <= k {
 					v++
 				}
 				moves.Set(i, items[j].first+k, v/density)
@@ -101,38 +101,17 @@ func pairs(p int) (all [][2]int) {
 	return all
 }
 
-// orderedItem is the answers to an item as categories from 0.
+// orderedItem is an item with the place of its first threshold.
 type orderedItem struct {
-	codes              []int
-	shares, thresholds []float64
-	first              int // the place of its first threshold
-}
-
-func newOrderedItem(column, values []float64) (o orderedItem) {
-	counts := make([]float64, len(values))
-	for _, v := range column {
-		code, _ := slices.BinarySearch(values, v)
-		o.codes = append(o.codes, code)
-		counts[code]++
-	}
-	var sum float64
-	for _, count := range counts[:len(counts)-1] {
-		sum += count
-		o.shares = append(o.shares, sum/float64(len(column)))
-		o.thresholds = append(o.thresholds, mathext.NormalQuantile(o.shares[len(o.shares)-1]))
-	}
-	return o
+	*factoranalysis.Ordered
+	factoranalysis.Margin
+	first int
 }
 
 // moveCorrelation stores what each row moves the correlation ρ of two items by, in a column of moves.
 func moveCorrelation(moves *mat.Dense, column int, a, b *orderedItem, rho float64) {
-	rows, width := len(a.shares)+1, len(b.shares)+1
-	n := float64(len(a.codes))
-	counts := make([]float64, rows*width)
-	for i, code := range a.codes {
-		counts[code*width+b.codes[i]]++
-	}
-	probabilities, scores := cells(a, b, rho)
+	width, n := len(b.Thresholds)+1, float64(len(a.Codes))
+	counts, probabilities, scores := factoranalysis.Cells(a.Ordered, b.Ordered, rho)
 	var own float64
 	for e, s := range scores {
 		own += counts[e] / n * s * s
@@ -140,13 +119,13 @@ func moveCorrelation(moves *mat.Dense, column int, a, b *orderedItem, rho float6
 	// slopes of the thresholds of both items
 	spread := math.Sqrt(1 - rho*rho)
 	cross := func(of, other *orderedItem, at func(k, c int) int) []float64 {
-		slopes := make([]float64, len(of.thresholds))
-		for k, t := range of.thresholds {
+		slopes := make([]float64, len(of.Thresholds))
+		for k, t := range of.Thresholds {
 			below, density := 0.0, distuv.UnitNormal.Prob(t)
-			for c := range len(other.shares) + 1 {
+			for c := range len(other.Thresholds) + 1 {
 				up := 1.0
-				if c < len(other.shares) {
-					up = distuv.UnitNormal.CDF((other.thresholds[c] - rho*t) / spread)
+				if c < len(other.Thresholds) {
+					up = distuv.UnitNormal.CDF((other.Thresholds[c] - rho*t) / spread)
 				}
 				d := density * (up - below)
 				below = up
@@ -159,8 +138,8 @@ func moveCorrelation(moves *mat.Dense, column int, a, b *orderedItem, rho float6
 	}
 	ofA := cross(a, b, func(k, c int) int { return k*width + c })
 	ofB := cross(b, a, func(k, c int) int { return c*width + k })
-	for i, code := range a.codes {
-		v, row := scores[code*width+b.codes[i]], moves.RawRowView(i)
+	for i, code := range a.Codes {
+		v, row := scores[int(code)*width+int(b.Codes[i])], moves.RawRowView(i)
 		for k, s := range ofA {
 			v -= s * row[a.first+k]
 		}
@@ -169,56 +148,6 @@ func moveCorrelation(moves *mat.Dense, column int, a, b *orderedItem, rho float6
 		}
 		row[column] = v / own
 	}
-}
-
-// cells returns the probability of each cell of a pair, and the derivative of its logarithm by ρ, row by row.
-func cells(a, b *orderedItem, rho float64) (probabilities, scores []float64) {
-	// leastProbability is the least of a cell: computed, a smaller one is only rounding.
-	const leastProbability = 1e-14
-	rows, width := len(a.shares)+1, len(b.shares)+1
-	var normal factoranalysis.BivariateNormal
-	normal.To(rho)
-	corner := func(row, c int) (probability, density float64) {
-		switch {
-		case row < 0 || c < 0:
-			return 0, 0
-		case row == rows-1 && c == width-1:
-			return 1, 0
-		case row == rows-1:
-			return b.shares[c], 0
-		case c == width-1:
-			return a.shares[row], 0
-		}
-		x, y := a.thresholds[row], b.thresholds[c]
-		return normal.CDF(x, y, a.shares[row], b.shares[c]), normal.Density(x, y)
-	}
-	cumulative, slopes := make([]float64, rows*width), make([]float64, rows*width)
-	for row := range rows {
-		for c := range width {
-			cumulative[row*width+c], slopes[row*width+c] = corner(row, c)
-		}
-	}
-	difference := func(of []float64, row, c int) float64 {
-		v := of[row*width+c]
-		if row > 0 {
-			v -= of[(row-1)*width+c]
-		}
-		if c > 0 {
-			v -= of[row*width+c-1]
-		}
-		if row > 0 && c > 0 {
-			v += of[(row-1)*width+c-1]
-		}
-		return v
-	}
-	for row := range rows {
-		for c := range width {
-			probability := max(leastProbability, difference(cumulative, row, c))
-			probabilities = append(probabilities, probability)
-			scores = append(scores, difference(slopes, row, c)/probability)
-		}
-	}
-	return probabilities, scores
 }
 
 // categoriesOf returns the different answers to each item over all groups, ascending. An item must have the same ones
@@ -232,12 +161,9 @@ func (o *Options) categoriesOf(f *frame, groups []string, samples []*mat.Dense) 
 	var all [][]float64
 	for j, item := range f.items {
 		first := distinct(0, j)
-		const most = 30
-		if len(first) > most {
-			return nil, &table.Error{
-				File: o.Input, Column: item,
-				Err: errors.New("more than 30 different answers, too many for an ordered item"),
-			}
+		if len(first) > factoranalysis.MostCategories {
+			return nil, &table.Error{File: o.Input, Column: item, Err: fmt.Errorf("more than %d different answers, too "+
+				"many for an ordered item", factoranalysis.MostCategories)}
 		}
 		for g := range groups {
 			if !slices.Equal(distinct(g, j), first) {

@@ -254,7 +254,7 @@ func newOrderedData(ctx context.Context, o *Options, f *frame, groups []string, 
 	}
 	var chiSquare, mean, square float64
 	for g, x := range samples {
-		m, err := newOrderedMoments(ctx, x, values, linalg.Threads(o.Threads))
+		m, err := newOrderedMoments(ctx, x, linalg.Threads(o.Threads))
 		if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
 			err = &table.Error{File: o.Input, Column: f.items[at.Item], Err: errors.New(at.Reason)}
 		}

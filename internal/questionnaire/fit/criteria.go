@@ -99,7 +99,7 @@ func (p *Parallel) taken(s *Study) int {
 }
 
 // Parallel compares the eigenvalues of the answers' correlations with those of random answers. The correlations are
-// those of criterionKind, but Pearson's for components. If the outcome is undefined, Reason says why; the error is the
+// those of criterion. If the outcome is undefined, Reason says why; the error is the
 // context's, or a *table.Error for an item without polychoric correlations.
 func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	n, p := s.Answers.Dims()
@@ -111,34 +111,25 @@ func (o *Options) parallel(ctx context.Context, s *Study, draws int) (*Parallel,
 	if len(s.Items) <= mostReduced {
 		out.Of = ofFactors
 	}
-	x, err := o.correlated(s)
-	if err != nil {
-		return nil, err
-	}
+	components := out.Of == ofComponents
 	var a *rank.ParallelAnalysis
-	asked := o.criterionKind()
-	if out.Of == ofComponents {
-		asked = factoranalysis.Pearson
-	}
-	kind, err := o.correlating(asked, func(kind factoranalysis.Kind) (err error) {
+	kind, undefined, err := o.criterion(ctx, s, components, func(x *mat.Dense, kind factoranalysis.Kind) (err error) {
 		a, err = rank.Parallel(ctx, x, rank.ParallelSettings{
-			Components: out.Of == ofComponents, Correlation: kind, Draws: out.Draws,
-			Strict: out.Of == ofFactors && !model.Standardized(o.Method),
+			Components: components, Correlation: kind, Draws: out.Draws,
+			Strict: !components && !model.Standardized(o.Method),
 			Jobs:   rank.Jobs{Seed: o.Seed, Threads: o.Threads},
 		})
 		return err
 	})
-	if kind != factoranalysis.Pearson || asked != o.kind() {
-		out.Correlation = kind
-	}
-	at, ofItem := errors.AsType[*factoranalysis.ItemError](err)
+	out.Correlation = kind
+	at, ofItem := errors.AsType[*factoranalysis.ItemError](undefined)
 	switch {
+	case err != nil:
+		return nil, err
 	case ofItem && kind == factoranalysis.Polychoric:
 		return nil, &table.Error{File: s.File, Column: s.Items[at.Item].Name, Err: errors.New(at.Reason)}
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%q: %w", o.Input, context.Cause(ctx))
-	case err != nil:
-		out.Reason = err.Error()
+	case undefined != nil:
+		out.Reason = undefined.Error()
 	default:
 		out.Suggested, out.Eigenvalues, out.Reference = &a.Suggested, a.Eigenvalues, a.Reference
 	}
@@ -197,27 +188,19 @@ func (o *Options) correlating(kind factoranalysis.Kind, do func(factoranalysis.K
 // participants. If the outcome is undefined, Reason says why.
 func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	out := &MAP{}
-	x, err := o.correlated(s)
-	if err != nil {
-		return nil, err
-	}
-	asked := o.criterionKind()
-	kind, err := o.correlating(asked, func(kind factoranalysis.Kind) error {
+	kind, undefined, err := o.criterion(ctx, s, false, func(x *mat.Dense, kind factoranalysis.Kind) error {
 		c, err := factoranalysis.Correlate(ctx, x, kind, o.Threads)
 		if err == nil {
 			out.Curve, _, err = rank.FilledMAP(ctx, c)
 		}
 		return err
 	})
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%q: %w", o.Input, context.Cause(ctx))
-	}
-	if kind != factoranalysis.Pearson || asked != o.kind() {
-		out.Correlation = kind
-	}
+	out.Correlation = kind
 	switch {
 	case err != nil:
-		out.Curve, out.Reason = []float64{}, err.Error()
+		return nil, err
+	case undefined != nil:
+		out.Curve, out.Reason = []float64{}, undefined.Error()
 	default:
 		// With fewer participants than items, the rest after many components is rounding.
 		n, p := s.Answers.Dims()
@@ -228,13 +211,29 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	return out, nil
 }
 
-// criterionKind returns the correlations of criteria for the number of factors: Pearson's in place of polychoric ones
-// of answers less the confounds' effects, which have no categories.
-func (o *Options) criterionKind() factoranalysis.Kind {
-	if kind := o.kind(); kind != factoranalysis.Polychoric || len(o.Columns.Confounds) == 0 {
-		return kind
+// criterion does a criterion for the number of factors, with the answers to correlate and the kind of correlations: of
+// components Pearson's, and in place of polychoric ones of answers less the confounds' effects, which have no categories.
+// It returns the kind if a reader must be told, and why the criterion is undefined. The error is that of correlated, or
+// the context's.
+func (o *Options) criterion(ctx context.Context, s *Study, components bool,
+	do func(x *mat.Dense, kind factoranalysis.Kind) error,
+) (told factoranalysis.Kind, undefined, err error) {
+	x, err := o.correlated(s)
+	if err != nil {
+		return "", nil, err
 	}
-	return factoranalysis.Pearson
+	asked := o.kind()
+	if components || asked == factoranalysis.Polychoric && len(o.Columns.Confounds) > 0 {
+		asked = factoranalysis.Pearson
+	}
+	kind, undefined := o.correlating(asked, func(kind factoranalysis.Kind) error { return do(x, kind) })
+	if kind != factoranalysis.Pearson || asked != o.kind() {
+		told = kind
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%q: %w", o.Input, context.Cause(ctx))
+	}
+	return told, undefined, err
 }
 
 // correlated returns the answers to correlate, less the confounds' effects if the method uses confounds.
