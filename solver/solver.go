@@ -297,8 +297,8 @@ func (p *Problem) check() error {
 		return fmt.Errorf("%w: start %q is not one of svd, random, kmeans", ErrSettings, s.Init)
 	case s.MaxIter < 0:
 		return fmt.Errorf("%w: at most %d updates", ErrSettings, s.MaxIter)
-	case s.Threads < 0:
-		return fmt.Errorf("%w: %d threads", ErrSettings, s.Threads)
+	case CheckThreads(s.Threads) != nil:
+		return CheckThreads(s.Threads)
 	case math.IsNaN(s.RelTol) || math.IsNaN(s.AbsTol):
 		return fmt.Errorf("%w: tolerances %v and %v", ErrSettings, s.RelTol, s.AbsTol)
 	}
@@ -310,6 +310,14 @@ func (p *Problem) check() error {
 	}
 	if err := checkStart(s.StartScores, n, s.Rank); err != nil {
 		return fmt.Errorf("reading the start scores: %w", err)
+	}
+	return nil
+}
+
+// CheckThreads returns an error that wraps ErrSettings for a negative number of threads.
+func CheckThreads(threads int) error {
+	if threads < 0 {
+		return fmt.Errorf("%w: %d threads", ErrSettings, threads)
 	}
 	return nil
 }

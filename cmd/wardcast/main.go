@@ -23,6 +23,7 @@ import (
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/certainty"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/invariance"
@@ -134,7 +135,7 @@ func defaults() map[string]any {
 			func(k factoranalysis.ScoreKind) string { return string(k) }),
 		"evaluateMethods": evaluate.Methods(), "repeats": evaluate.DefaultRepeats,
 		"leastNormed": norms.DefaultLeast, "omegaFactors": items.DefaultFactors,
-		"bootstrap": invariance.DefaultBootstrap, "leastBootstrap": invariance.LeastBootstrap,
+		"bootstrap": invariance.DefaultBootstrap, "leastBootstrap": certainty.LeastReplicates,
 		"misspelling": synth.DefaultMisspelling,
 		"vitals":      strings.Join(msg.VitalNames(), ", "),
 		"noteColumns": "age:numeric,sex:categorical,acuity:numeric,vitals." +

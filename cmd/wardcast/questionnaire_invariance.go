@@ -10,6 +10,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/certainty"
 	"github.com/wardcast/wardcast/internal/questionnaire/invariance"
 )
 
@@ -25,7 +26,7 @@ func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps, comma
 	if err := checkUsed(command, []string{c.Method}, c.several(c.Method)); err != nil {
 		return err
 	}
-	o, err := invariance.Options{Bootstrap: c.Bootstrap}, atLeast(invariance.LeastBootstrap, "bootstrap", c.Bootstrap)
+	o, err := invariance.Options{Bootstrap: c.Bootstrap}, atLeast(certainty.LeastReplicates, "bootstrap", c.Bootstrap)
 	if err != nil {
 		return err
 	}

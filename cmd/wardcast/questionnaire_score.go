@@ -48,9 +48,8 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	scores, err := fit.Score(m, c.Input, fit.Scoring{
-		ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Table: c.table(), Warn: d.Log.Warn,
-	})
+	columns := answers.Columns{ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Warn: d.Log.Warn}
+	scores, err := fit.Score(m, c.Input, fit.Scoring{Columns: columns, Table: c.table()})
 	if err != nil {
 		return err
 	}

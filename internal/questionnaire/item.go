@@ -220,6 +220,12 @@ func Quantile(sorted []float64, share float64) float64 {
 	return sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
 }
 
+// Percentiles sorts values of a bootstrap, and returns the ends of their 95 % percentile interval.
+func Percentiles(values []float64) Interval {
+	slices.Sort(values)
+	return Interval{Quantile(values, 0.025), Quantile(values, 0.975)}
+}
+
 // MostScale is the largest number whose square, and products of it with other such numbers, can be summed.
 const MostScale = 1e100
 

@@ -1,10 +1,10 @@
 package factoranalysis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -104,10 +104,7 @@ func Correlate(ctx context.Context, x mat.Matrix, kind Kind, threads int) (*Corr
 
 // correlate is Correlate; confounds, n×c, shift the latent responses of Polychoric, unless they are nil.
 func correlate(ctx context.Context, x mat.Matrix, confounds *mat.Dense, kind Kind, threads int) (*Correlations, error) {
-	if threads < 0 {
-		return nil, fmt.Errorf("%w: %d threads", solver.ErrSettings, threads)
-	}
-	if err := check(x); err != nil {
+	if err := cmp.Or(solver.CheckThreads(threads), check(x)); err != nil {
 		return nil, err
 	}
 	c := &Correlations{}
@@ -187,13 +184,11 @@ func check(x mat.Matrix) error {
 	if n < 2 || p < 2 {
 		return fmt.Errorf("%w: correlations need two items and two participants, not %d and %d", solver.ErrShape, p, n)
 	}
-	column := make([]float64, n)
+	if err := solver.CheckAnswers(x); err != nil {
+		return err
+	}
 	for j := range p {
-		mat.Col(column, j, x)
-		if i := slices.IndexFunc(column, func(v float64) bool { return math.IsInf(v, 0) }); i >= 0 {
-			return &solver.NonFiniteError{Row: i, Col: j, Value: column[i]}
-		}
-		if least, greatest := linalg.Extremes(column); least >= greatest {
+		if least, greatest := linalg.Extremes(mat.Col(nil, j, x)); least >= greatest {
 			return &ItemError{j, "has fewer than two different answers"}
 		}
 	}

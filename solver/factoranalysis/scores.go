@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -237,10 +236,7 @@ func power(a *mat.Dense, exponent float64) *mat.Dense {
 	if !ok || !(values[0] > leastShare*values[k-1]) {
 		return nil
 	}
-	scaled, out := linalg.NewLike(a), linalg.NewLike(a)
-	linalg.ScaleColumns(scaled, vectors, lists.Map(values, func(v float64) float64 { return math.Pow(v, exponent) }))
-	out.Mul(scaled, vectors.T())
-	return out
+	return linalg.Mapped(values, vectors, func(v float64) float64 { return math.Pow(v, exponent) })
 }
 
 // score fills the rows of participants who answered the same items.

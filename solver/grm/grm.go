@@ -80,9 +80,9 @@ func (e *ItemsError) Error() string {
 // within one step. A step costs n·p·121 additions and about n·k·500 exponentials.
 func Fit(ctx context.Context, x *mat.Dense, s Settings) (*Model, error) {
 	_, p := x.Dims()
-	if s.Factors < 1 || s.Factors > p || s.Assigned != nil && len(s.Assigned) != p || s.Threads < 0 {
-		return nil, fmt.Errorf("%w: %d factors for %d items, %d of them assigned, %d threads", solver.ErrSettings,
-			s.Factors, p, len(s.Assigned), s.Threads)
+	if s.Factors < 1 || s.Factors > p || s.Assigned != nil && len(s.Assigned) != p {
+		return nil, fmt.Errorf("%w: %d factors for %d items, %d of them assigned", solver.ErrSettings, s.Factors, p,
+			len(s.Assigned))
 	}
 	correlations, err := factoranalysis.Correlate(ctx, x, factoranalysis.Pearson, s.Threads)
 	if err != nil {

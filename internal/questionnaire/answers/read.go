@@ -90,8 +90,7 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	r.FoundID, r.Numbered = l.foundID, l.id == none
 	r.Groups = lists.Map(l.groupAt, func(at int) Grouping { return Grouping{Column: strings.Clone(src.Header[at])} })
 	var out []leftOut
-	lineOf := map[string]int{}
-	rows := 0
+	rows, ids := 0, src.ids(l.id, l.Missing)
 	numeric := lists.Where(len(l.at), func(k int) bool { return l.confounds[k].Kind == questionnaire.Numeric })
 	for row, err := range src.Rows(slices.Concat(l.itemAt, lists.Take(l.at, numeric))...) {
 		if err != nil {
@@ -99,19 +98,9 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 		}
 		added, answered, err := r.add(row.Cells)
 		rows++
-		id := strconv.Itoa(rows)
-		if err == nil && !r.Numbered {
-			id = clean(row.Cells[l.id])
-			first, again := lineOf[id]
-			switch {
-			case l.Cell(id):
-				err = inColumn(src.Header[l.id], questionnaire.ErrNoID)
-			case again && answered && l.visits == nil:
-				err = inColumn(src.Header[l.id], fmt.Errorf("%w, %d%s", questionnaire.ErrSameID, first, src.repeats()))
-			}
-			if answered {
-				lineOf[id] = row.Line
-			}
+		var id string
+		if err == nil {
+			id, err = ids(row, rows, answered && l.visits == nil)
 		}
 		if err != nil {
 			return nil, src.at(row.Line, err)
@@ -141,6 +130,28 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 		r.lack(g)
 	}
 	return &r.Table, nil
+}
+
+// ids returns a function that returns the id in a row, or the row's number if there is no column of ids. It is an error
+// if the id is missing, or if it must come once and came before.
+func (s *source) ids(at int, missing *questionnaire.Missing) func(row table.Row, number int, once bool) (string, error) {
+	lineOf := map[string]int{}
+	return func(row table.Row, number int, once bool) (string, error) {
+		if at == none {
+			return strconv.Itoa(number), nil
+		}
+		id := clean(row.Cells[at])
+		first, again := lineOf[id]
+		switch {
+		case missing.Cell(id):
+			return "", inColumn(s.Header[at], questionnaire.ErrNoID)
+		case once && again:
+			return "", inColumn(s.Header[at], fmt.Errorf("%w, %d%s", questionnaire.ErrSameID, first, s.repeats()))
+		case once:
+			lineOf[id] = row.Line
+		}
+		return id, nil
+	}
 }
 
 // repeats returns what may make ids come twice: REDCap's columns of events and repeated instruments; "" without them.
@@ -401,26 +412,15 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 	if err = cmp.Or(errID, err); err != nil {
 		return nil, src.at(src.HeaderLine, err)
 	}
-	s, lineOf := &Sheet{File: src.File, Header: src.Header, Numbered: id == none}, map[string]int{}
-	missing := questionnaire.NewMissing(c.Missing)
+	s, missing := &Sheet{File: src.File, Header: src.Header, Numbered: id == none}, questionnaire.NewMissing(c.Missing)
+	ids := src.ids(id, missing)
 	for row, err := range src.Rows(at[:len(c.Numbers)]...) {
 		if err != nil {
 			return nil, err
 		}
 		r := SheetRow{Line: row.Line, Numbers: make([]float64, len(c.Numbers))}
-		if id == none {
-			r.ID = strconv.Itoa(len(s.Rows) + 1)
-		} else {
-			r.ID = clean(row.Cells[id])
-			first, again := lineOf[r.ID]
-			switch {
-			case missing.Cell(r.ID):
-				return nil, src.at(row.Line, inColumn(src.Header[id], questionnaire.ErrNoID))
-			case again:
-				return nil, src.at(row.Line,
-					inColumn(src.Header[id], fmt.Errorf("%w, %d%s", questionnaire.ErrSameID, first, src.repeats())))
-			}
-			lineOf[r.ID] = row.Line
+		if r.ID, err = ids(row, len(s.Rows)+1, true); err != nil {
+			return nil, src.at(row.Line, err)
 		}
 		for i, name := range c.Numbers {
 			if r.Numbers[i], err = missing.Value(row.Cells[at[i]]); err != nil {

@@ -72,6 +72,11 @@ func (t *Table) Varying(rows []int) []int {
 	return items
 }
 
+// Except returns the items that are not among these.
+func (t *Table) Except(items []int) []int {
+	return lists.Where(len(t.Items), func(j int) bool { return !slices.Contains(items, j) })
+}
+
 // Answering returns those of the participants who answered some of the items.
 func (t *Table) Answering(rows, items []int) []int {
 	return slices.DeleteFunc(slices.Clone(rows), func(i int) bool {
@@ -371,11 +376,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 // keepVarying drops the items that do not vary, and items of visits that vary in no bin.
 func (t *Table) keepVarying() {
 	varying := t.Varying(t.All())
-	for j, item := range t.Items {
-		if !slices.Contains(varying, j) {
-			t.Dropped = append(t.Dropped, item.Name)
-		}
-	}
+	t.Dropped = append(t.Dropped, questionnaire.Names(lists.Take(t.Items, t.Except(varying)))...)
 	if len(varying) == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -69,17 +70,10 @@ func CrossValidate(ctx context.Context, o *fit.Options, of *fit.Outcome,
 	groups := min(mostFolds, len(order))
 	divisions := make([]*division, groups)
 	errs, err := o.Each(ctx, groups, progress, func(ctx context.Context, alone *fit.Options, fold int) error {
-		var train, held []int
-		for at, i := range order {
-			if at%groups == fold {
-				held = append(held, i)
-			} else {
-				train = append(train, i)
-			}
-		}
-		l, err := alone.Learn(ctx, of.Study, train, of.Candidate)
+		train, held := folds.Split(lists.Make(len(order), func(at int) int { return at % groups }), fold)
+		l, err := alone.Learn(ctx, of.Study, lists.Take(order, train), of.Candidate)
 		if err == nil {
-			divisions[fold], err = heldOut(of, l, held, items)
+			divisions[fold], err = heldOut(of, l, lists.Take(order, held), items)
 		}
 		return err
 	})

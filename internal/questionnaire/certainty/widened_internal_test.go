@@ -3,6 +3,8 @@ package certainty
 import (
 	"math"
 	"testing"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
 )
 
 // The end on the side of the bias moves by twice as much, the other one stays; without bias both stay.
@@ -12,14 +14,14 @@ func TestWidened(t *testing.T) {
 	for z := -0.2; z <= 0.2001; z += 0.01 {
 		sorted = append(sorted, math.Tanh(0.5+z))
 	}
-	low, high := percentiles(sorted)
+	i := questionnaire.Percentiles(sorted)
 	for _, c := range []struct{ seen, low, high float64 }{
-		{math.Tanh(0.5), low, high},
-		{math.Tanh(0.6), low, math.Tanh(math.Atanh(high) + 0.2)},
-		{math.Tanh(0.4), math.Tanh(math.Atanh(low) - 0.2), high},
+		{math.Tanh(0.5), i.Low, i.High},
+		{math.Tanh(0.6), i.Low, math.Tanh(math.Atanh(i.High) + 0.2)},
+		{math.Tanh(0.4), math.Tanh(math.Atanh(i.Low) - 0.2), i.High},
 	} {
-		if l, h := widened(c.seen, sorted); math.Abs(l-c.low) > 1e-9 || math.Abs(h-c.high) > 1e-9 {
-			t.Errorf("about %v: %v to %v, want %v to %v", c.seen, l, h, c.low, c.high)
+		if w := widened(c.seen, sorted); math.Abs(w.Low-c.low) > 1e-9 || math.Abs(w.High-c.high) > 1e-9 {
+			t.Errorf("about %v: %v, want %v to %v", c.seen, w, c.low, c.high)
 		}
 	}
 }

@@ -200,12 +200,7 @@ func (m *model) minimize(ctx context.Context, o objective, theta []float64) erro
 	newton := linalg.Newton{
 		Loss: o.loss, Rounding: 1e-14, Shortest: 1e-6,
 		Step: func(step, theta []float64) bool {
-			gradient, information := o.scoring(theta, length < nearby)
-			solve, ok := scaledInverse(information, 0)
-			if !ok && length < nearby {
-				_, information = o.scoring(theta, false)
-				solve, ok = scaledInverse(information, 0)
-			}
+			gradient, information, solve, ok := solved(o, theta, length < nearby)
 			if !ok { // on the way, or where the model is not identified, which is judged at the end
 				solve, ok = scaledInverse(information, damping)
 			}
@@ -237,6 +232,16 @@ func (m *model) minimize(ctx context.Context, o objective, theta []float64) erro
 		return fmt.Errorf("%w: the last step was %.2g standard errors long", ErrUnconverged, length)
 	}
 	return nil
+}
+
+// solved returns the gradient, and the information with its inverse if it has one: near the minimum the second
+// derivatives if they have one, otherwise their expectation.
+func solved(o objective, theta []float64, near bool) (gradient []float64, information, inverse *mat.SymDense, ok bool) {
+	gradient, information = o.scoring(theta, near)
+	if inverse, ok = scaledInverse(information, 0); !ok && near {
+		return solved(o, theta, false)
+	}
+	return gradient, information, inverse, ok
 }
 
 // search returns the minimum from the start values. Where Newton's steps find none, damped ones look for it from the
@@ -296,12 +301,7 @@ func damped(ctx context.Context, o objective, theta []float64) bool {
 	}
 	next, step := make([]float64, len(theta)), mat.NewVecDense(len(theta), nil)
 	for range mostDamped {
-		gradient, information := o.scoring(theta, near)
-		solve, ok := scaledInverse(information, 0)
-		if !ok && near {
-			gradient, information = o.scoring(theta, false)
-			solve, ok = scaledInverse(information, 0)
-		}
+		gradient, information, solve, ok := solved(o, theta, near)
 		slope := mat.NewVecDense(len(gradient), gradient)
 		near = ok && mat.Inner(slope, solve, slope) < nearby*nearby
 		last := ok && mat.Inner(slope, solve, slope) < moved*moved

@@ -359,7 +359,7 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 	train, _ := parts(share, len(s.Order))
 	r = &Share{Method: method, Share: share, Participants: train}
 	var stability []float64
-	out := leftOut{}
+	var out []int
 	areas = make([][]float64, len(e.Labels))
 	for repeat := range o.Repeats {
 		test, others := o.split(s, repeat)
@@ -374,7 +374,7 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 		if part.early {
 			r.Unconverged++
 		}
-		out.add(s, part.items)
+		out = lists.Union(out, s.Except(part.items))
 		if HasFactors(method) {
 			m := compare(whole, part, signed(method))
 			stability, r.EmptyInWhole, r.EmptyFactors = append(stability, m.correlations...), m.empty[0],
@@ -389,7 +389,8 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 		}
 		step(part)
 	}
-	r.Stability, r.ItemsLeftOut = measure(stability), out.names(s)
+	slices.Sort(out)
+	r.Stability, r.ItemsLeftOut = measure(stability), questionnaire.Names(lists.Take(s.Items, out))
 	r.AUROC = lists.Map(areas, func(a []float64) Measure { return resampled(a, ratio(share, len(s.Order)), 0) })
 	return r, areas, nil
 }

@@ -3,7 +3,6 @@ package evaluate
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -42,7 +41,7 @@ func (o *Options) halves(ctx context.Context, s *fit.Study, e *Evaluation, metho
 	n := len(s.Order) / 2
 	h := &Halves{Method: method, Share: half, Participants: n}
 	var correlations, congruences []float64
-	out := leftOut{}
+	var out []int
 	for repeat := range o.Repeats {
 		shuffled := o.shuffled(s, repeat)
 		var parts [2]*trained
@@ -54,7 +53,7 @@ func (o *Options) halves(ctx context.Context, s *fit.Study, e *Evaluation, metho
 			if part.early {
 				h.Unconverged++
 			}
-			out.add(s, part.items)
+			out = lists.Union(out, s.Except(part.items))
 			step(part)
 			parts[i] = part
 		}
@@ -62,23 +61,10 @@ func (o *Options) halves(ctx context.Context, s *fit.Study, e *Evaluation, metho
 		correlations, congruences = append(correlations, m.correlations...), append(congruences, m.congruences...)
 		h.EmptyFactors += m.empty[0] + m.empty[1]
 	}
-	h.Stability, h.Congruence, h.ItemsLeftOut = measure(correlations), measure(congruences), out.names(s)
+	slices.Sort(out)
+	h.ItemsLeftOut = questionnaire.Names(lists.Take(s.Items, out))
+	h.Stability, h.Congruence = measure(correlations), measure(congruences)
 	return h, nil
-}
-
-// leftOut are the items that some fit left out.
-type leftOut map[int]bool
-
-func (l leftOut) add(s *fit.Study, items []int) {
-	for j := range s.Items {
-		if !slices.Contains(items, j) {
-			l[j] = true
-		}
-	}
-}
-
-func (l leftOut) names(s *fit.Study) []string {
-	return lists.Map(slices.Sorted(maps.Keys(l)), func(j int) string { return s.Items[j].Name })
 }
 
 // match is the agreement between the factors of two fits.

@@ -33,15 +33,9 @@ type Scored struct {
 	Vague [][]int
 }
 
-// Scoring says what Score reads and writes. Zero values mean what the fields say.
+// Scoring says what Score reads, with the columns of Answers, and what it writes.
 type Scoring struct {
-	// ID names the column of ids if it differs from that of the fit; Missing are further codes of missing entries.
-	ID      string
-	Missing []string
-	// OmitIncomplete leaves out participants who lack a confound; otherwise they are an error.
-	OmitIncomplete bool
-	// Warn is that of table.Options.
-	Warn func(message string, facts ...any)
+	answers.Columns
 	Table
 }
 
@@ -61,8 +55,7 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	if o.Sums && m.Summary.Sums == nil {
 		return nil, questionnaire.Optionf("--sums requires a model that was fitted with --sums: it has the errors")
 	}
-	t, err := Answers(m, path,
-		answers.Columns{ID: o.ID, Missing: o.Missing, OmitIncomplete: o.OmitIncomplete, Warn: o.Warn})
+	t, err := Answers(m, path, o.Columns)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +104,8 @@ func (o *Table) scores(t *answers.Table, values, errs *mat.Dense, sums []model.S
 	return s, few, nil
 }
 
-// Answers reads the items and confounds of the model, which completes the columns. Its visits replace theirs.
+// Answers reads the items and confounds of the model. Of the columns, ID, if it differs from that of the fit, Missing,
+// further codes of missing entries, OmitIncomplete, Labels, Groups, Warn and, unless the model has them, Visits count.
 func Answers(m *model.Model, path string, columns answers.Columns) (*answers.Table, error) {
 	items := m.Items
 	if m.Visits != nil {

@@ -3,7 +3,6 @@ package fit
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -120,6 +119,5 @@ func (s *Study) without(items []int) string {
 
 // others returns the names, in quotation marks, of the items that are not among these.
 func (s *Study) others(items []int) []string {
-	left := lists.Where(len(s.Items), func(j int) bool { return !slices.Contains(items, j) })
-	return lists.Map(left, func(j int) string { return strconv.Quote(s.Items[j].Name) })
+	return lists.Map(s.Except(items), func(j int) string { return strconv.Quote(s.Items[j].Name) })
 }

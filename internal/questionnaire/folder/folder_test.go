@@ -59,9 +59,9 @@ func secondStage(t *testing.T) *model.Fitted {
 	}
 	table := slices.Repeat([][]float64{make([]float64, questionnairetest.Factors)}, questionnairetest.Items)
 	f.Summary.Bootstrap = &model.Bootstrap{
-		Factors:  make([]model.Again, questionnairetest.Factors),
-		Loadings: model.Intervals{Errors: table, Low: table, High: table},
-		Scores:   make([]float64, questionnairetest.Factors),
+		Factors:   make([]model.Again, questionnairetest.Factors),
+		Precision: model.Precision{Loadings: model.Intervals{Errors: table, Low: table, High: table}},
+		Scores:    make([]float64, questionnairetest.Factors),
 	}
 	return f
 }

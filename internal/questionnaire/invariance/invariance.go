@@ -24,6 +24,7 @@ import (
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/certainty"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
@@ -34,8 +35,6 @@ import (
 const (
 	// DefaultBootstrap is the number of bootstrap samples.
 	DefaultBootstrap = 200
-	// LeastBootstrap is the least number of samples with values beyond both ends of a 95 % interval.
-	LeastBootstrap = 40
 	// unequalMissing is the difference of the missing shares from which nonuniform DIF is unreliable.
 	unequalMissing = 0.1
 	// leastGroup is the least number of participants of a group: a bootstrap of fewer is meaningless.
@@ -135,8 +134,9 @@ func (o *Options) check() error {
 	case o.Method == model.MethodGRM:
 		return questionnaire.Optionf("%s does not compare groups: take another method, or `questionnaire cfa --group`",
 			o.Method)
-	case o.Bootstrap < LeastBootstrap:
-		return questionnaire.Optionf("%d bootstrap samples, at least %d are needed", o.Bootstrap, LeastBootstrap)
+	case o.Bootstrap < certainty.LeastReplicates:
+		return questionnaire.Optionf("%d bootstrap samples, at least %d are needed", o.Bootstrap,
+			certainty.LeastReplicates)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/certainty"
 	"github.com/wardcast/wardcast/internal/questionnaire/invariance"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
@@ -340,7 +341,7 @@ func TestConfounds(t *testing.T) {
 	options := func(confounds ...questionnaire.Confound) invariance.Options {
 		o := invariance.Options{
 			Options:   questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))),
-			Bootstrap: invariance.LeastBootstrap,
+			Bootstrap: certainty.LeastReplicates,
 		}
 		o.Columns.Confounds, o.Columns.Labels = confounds,
 			[]questionnaire.Label{{Name: "sex", Positive: "F", Negative: "M"}}
@@ -434,7 +435,7 @@ func TestVarianceOfFactorsDoesNotMatter(t *testing.T) {
 			t.Errorf("factor %+v", f)
 		}
 	}
-	if r.Fits != 3+2*invariance.LeastBootstrap {
+	if r.Fits != 3+2*certainty.LeastReplicates {
 		t.Errorf("%d fits", r.Fits)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/certainty"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/solver/align"
@@ -208,7 +209,7 @@ func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
 	}
 	samples = slices.DeleteFunc(samples, func(p *pair) bool { return p == nil })
 	r.Failed = r.Bootstrap - len(samples)
-	if len(samples) < LeastBootstrap {
+	if len(samples) < certainty.LeastReplicates {
 		return nil, fmt.Errorf("learning from bootstrap samples: %w", cmp.Or(failed...))
 	}
 	return samples, nil
@@ -247,7 +248,7 @@ func (r *run) configural(seen *pair, samples []*pair) {
 		chance := p(by, func(v float64) bool { return v <= c })
 		f := Factor{
 			Factor: names[t], Congruence: c, Interval: basic(c, column(drawn, t)),
-			Reference: quantile(.05, by), P: chance, Reading: reading(c, chance),
+			Reference: questionnaire.Quantile(slices.Sorted(slices.Values(by)), .05), P: chance, Reading: reading(c, chance),
 			Empty: mat.Norm(seen.loadings[0].ColView(t), 2) == 0 || mat.Norm(seen.loadings[1].ColView(t), 2) == 0,
 		}
 		for g := range f.Numbers {
@@ -268,14 +269,10 @@ func column(rows [][]float64, t int) []float64 {
 	return lists.Map(rows, func(row []float64) float64 { return row[t] })
 }
 
-func quantile(q float64, values []float64) float64 {
-	return questionnaire.Quantile(slices.Sorted(slices.Values(values)), q)
-}
-
 // basic returns the basic bootstrap interval, 2·seen less the quantiles. A bootstrap sample has the sampling error
 // twice, so its congruences are too low; this interval corrects for it. It is widened to hold seen, and clipped to [−1,
 // 1].
 func basic(seen float64, values []float64) questionnaire.Interval {
-	i := questionnaire.Interval{Low: 2*seen - quantile(.975, values), High: 2*seen - quantile(.025, values)}
-	return questionnaire.Interval{Low: max(-1, min(i.Low, seen)), High: min(1, max(i.High, seen))}
+	i := questionnaire.Percentiles(values)
+	return questionnaire.Interval{Low: max(-1, min(2*seen-i.High, seen)), High: min(1, max(2*seen-i.Low, seen))}
 }

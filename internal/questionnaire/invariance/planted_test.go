@@ -11,6 +11,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/certainty"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/invariance"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -92,7 +93,7 @@ func simple(j, f int) float64 {
 }
 
 func (p *planted) options(seed uint64, method string) invariance.Options {
-	o := invariance.Options{Bootstrap: invariance.LeastBootstrap}
+	o := invariance.Options{Bootstrap: certainty.LeastReplicates}
 	o.Options = fit.Options{
 		Table: p.table(seed), Method: method, Factors: []int{p.factors},
 		Columns:  answers.Columns{Labels: []questionnaire.Label{{Name: "sex", Positive: "F", Negative: "M"}}},

@@ -135,8 +135,7 @@ func Run(ctx context.Context, o Options) (*Analysis, error) {
 		return nil, err
 	}
 	varying := t.Varying(t.All())
-	constant := lists.Where(len(t.Items), func(j int) bool { return !slices.Contains(varying, j) })
-	t.Dropped = append(t.Dropped, questionnaire.Names(lists.Take(t.Items, constant))...)
+	t.Dropped = append(t.Dropped, questionnaire.Names(lists.Take(t.Items, t.Except(varying)))...)
 	t.Opposed = fit.Opposed(t, o.Threads)
 	if o.Remark != nil {
 		o.Remark(t.Remarks)

@@ -219,13 +219,11 @@ func (s *scale) omegaIntervals(ctx context.Context, r *Reliability, seed uint64)
 
 // percentiles returns the interval, nil if more than half of the values are NaN.
 func percentiles(values []float64) *questionnaire.Interval {
-	const tail = (1 - confidence) / 2
 	if values = slices.DeleteFunc(values, math.IsNaN); len(values) < resamples/2 {
 		return nil
 	}
-	slices.Sort(values)
-	low, high := questionnaire.Quantile(values, tail), questionnaire.Quantile(values, 1-tail)
-	return &questionnaire.Interval{Low: low, High: high}
+	i := questionnaire.Percentiles(values)
+	return &i
 }
 
 // A group factor with fewer than leastItems such loadings is weak: a factor needs three items, and .3 is the usual

@@ -263,7 +263,8 @@ func compact(scores model.Scores, items []model.CompactItem, parts []*answers.Ta
 		item, set := items[j], chosen[:i+1]
 		e := estimate(linalg.SelectColumns(learnX, set), learnY, linalg.SelectColumns(testX, set), testY)
 		item.Explained, item.Correlations = e.explained(nil), e.correlations
-		item.Low, item.High = e.interval(seed)
+		i := e.interval(seed)
+		item.Low, item.High = i.Low, i.High
 		out = append(out, item)
 	}
 	return out
@@ -357,11 +358,10 @@ func (e *estimation) explained(rows []int) float64 {
 // draws is the number of samples of the participants for an interval.
 const draws = 1000
 
-// interval returns the ends of the 95 % percentile interval of the explained share, from participants drawn with
+// interval returns the percentile interval of the explained share, from participants drawn with
 // replacement (B. Efron, "Nonparametric standard errors and confidence intervals", 1981).
-func (e *estimation) interval(seed uint64) (low, high float64) {
+func (e *estimation) interval(seed uint64) questionnaire.Interval {
 	random := rand.New(rand.NewPCG(seed, 1))
-	shares := lists.Make(draws, func(int) float64 { return e.explained(folds.Resample(random, len(e.all))) })
-	slices.Sort(shares)
-	return questionnaire.Quantile(shares, 0.025), questionnaire.Quantile(shares, 0.975)
+	return questionnaire.Percentiles(
+		lists.Make(draws, func(int) float64 { return e.explained(folds.Resample(random, len(e.all))) }))
 }

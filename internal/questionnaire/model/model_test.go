@@ -96,12 +96,11 @@ func TestLoadRefusesNonsense(t *testing.T) {
 			for j := range all {
 				all[j] = make([]float64, 7)
 			}
-			m.Summary.Bootstrap = &model.Bootstrap{
-				Factors: make([]model.Again, 2), Loadings: model.Intervals{Errors: all, Low: all, High: all},
-				FactorCorrelations: &model.Intervals{
-					Errors: [][]float64{{1}}, Low: [][]float64{{1}}, High: [][]float64{{1}},
-				},
-			}
+			one := [][]float64{{1}}
+			m.Summary.Bootstrap = &model.Bootstrap{Factors: make([]model.Again, 2), Precision: model.Precision{
+				Loadings:           model.Intervals{Errors: all, Low: all, High: all},
+				FactorCorrelations: &model.Intervals{Errors: one, Low: one, High: one},
+			}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

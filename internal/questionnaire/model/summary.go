@@ -286,11 +286,8 @@ type Bootstrap struct {
 	// Level is the share of samples in which an interval holds the loading that the method has in the population.
 	Level float64 `json:"level"`
 	// Factors says how often each factor was found again.
-	Factors []Again `json:"factors"`
-	// Loadings has a row for each item, with the factors and then the columns of the confounds.
-	Loadings Intervals `json:"loadings"`
-	// FactorCorrelations is k×k, nil unless the model has them.
-	FactorCorrelations *Intervals `json:"factor_correlations,omitempty"`
+	Factors   []Again `json:"factors"`
+	Precision         // also of the loadings of the confounds, in columns after those of the factors
 	// Scores is, for each factor, the root mean squared difference between a participant's scores in a replicate and in
 	// the fit: the error of a score due to the sampling error of the loadings.
 	Scores []float64 `json:"scores"`

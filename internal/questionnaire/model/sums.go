@@ -3,7 +3,6 @@ package model
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -53,11 +52,6 @@ func SumScales(items []questionnaire.Item, answers *mat.Dense, threads linalg.Th
 // 1991): 95 % of unchanged people have a smaller difference between two measurements.
 const changed = 1.96 * math.Sqrt2
 
-const sumPrefix = "sum_"
-
-// IsSum reports whether a column of a table of scores is the first of a scale's sums.
-func IsSum(column string) bool { return strings.HasPrefix(column, sumPrefix) }
-
 // SumColumns is the number of columns of a scale in SumsOf.
 const SumColumns = 4
 
@@ -72,7 +66,7 @@ func SumsOf(scales []SumScale, items []questionnaire.Item, answers *mat.Dense) (
 	values := mat.NewDense(n, SumColumns*len(scales), nil)
 	var names []string
 	for k, s := range scales {
-		names = append(names, sumPrefix+s.Name, "prorated_"+s.Name, "sem_"+s.Name, "rci_"+s.Name)
+		names = append(names, "sum_"+s.Name, "prorated_"+s.Name, "sem_"+s.Name, "rci_"+s.Name)
 		at := lists.Where(len(items), func(j int) bool { return slices.Contains(s.Items, items[j].Name) })
 		p := float64(len(at))
 		for i := range n {

@@ -390,8 +390,10 @@ func TestFirstPage(t *testing.T) {
 	}
 	s.Bootstrap = &model.Bootstrap{
 		Replicates: 200, Level: 0.95, Factors: []model.Again{{Congruence: 0.97}, {Congruence: 0.84}},
-		Loadings: model.Intervals{Errors: table(0.1), Low: table(0.75), High: table(2.75)},
-		Scores:   []float64{0.06, 0.02},
+		Scores: []float64{0.06, 0.02},
+		Precision: model.Precision{
+			Loadings: model.Intervals{Errors: table(0.1), Low: table(0.75), High: table(2.75)},
+		},
 	}
 	page, _, _ := strings.Cut(rendered(t, m, nil), "Details</h1>")
 	for _, want := range []string{
