@@ -39,8 +39,9 @@ type Correlations struct {
 	Unknown [][2]int
 	// Saturated is the distribution of FullInformation, otherwise nil.
 	Saturated *Saturated
+	// Raw are the correlations before smoothing, 0 for pairs without one.
+	Raw *mat.SymDense
 
-	raw *mat.SymDense // before smoothing
 	// Of FullInformation, both of standardized answers.
 	patterns     []Pattern
 	standardized *Saturated
@@ -61,9 +62,6 @@ func Extreme(r mat.Symmetric) (pairs [][2]int) {
 	}
 	return pairs
 }
-
-// Raw returns the correlations before smoothing, 0 for pairs without one.
-func (c *Correlations) Raw() *mat.SymDense { return c.raw }
 
 // leastDeviation is the least standard deviation whose square is not affected by the rounding of numbers near 5e-324.
 const leastDeviation = 1e-150
@@ -111,7 +109,7 @@ func correlate(ctx context.Context, x mat.Matrix, confounds *mat.Dense, kind Kin
 	var err error
 	switch kind {
 	case Pearson:
-		c.raw, c.Unknown = pearson(x, linalg.Threads(threads))
+		c.Raw, c.Unknown = pearson(x, linalg.Threads(threads))
 	case FullInformation:
 		if err := c.full(ctx, x); err != nil {
 			return nil, err
@@ -137,14 +135,14 @@ func correlate(ctx context.Context, x mat.Matrix, confounds *mat.Dense, kind Kin
 			}
 			of = g.of
 		}
-		if c.raw, c.Unknown, err = polychoric(ctx, items, of, linalg.Threads(threads)); err != nil {
+		if c.Raw, c.Unknown, err = polychoric(ctx, items, of, linalg.Threads(threads)); err != nil {
 			return nil, err
 		}
 	default:
 		return nil, fmt.Errorf("%w: correlation %q is none of %s, %s, %s", solver.ErrSettings, kind, Pearson,
 			Polychoric, FullInformation)
 	}
-	c.R, c.LeastEigenvalue, err = smoothed(c.raw)
+	c.R, c.LeastEigenvalue, err = smoothed(c.Raw)
 	return c, err
 }
 
@@ -155,7 +153,7 @@ func (c *Correlations) full(ctx context.Context, x mat.Matrix) (err error) {
 	var z mat.Dense // in its units all numbers are near 1
 	z.Apply(func(_, j int, v float64) float64 { return (v - means[j]) / deviations[j] }, x)
 	c.patterns = Patterns(&z)
-	if c.participants() <= p {
+	if participants(c.patterns) <= p {
 		return ErrSingular
 	}
 	if c.standardized, err = Saturate(ctx, c.patterns, p); err != nil {
@@ -164,16 +162,16 @@ func (c *Correlations) full(ctx context.Context, x mat.Matrix) (err error) {
 	if !c.standardized.Converged {
 		return fmt.Errorf("%w that the likelihood settles at", ErrSingular)
 	}
-	c.Unknown, c.raw = NeverTogether(c.patterns, p), mat.NewSymDense(p, nil)
+	c.Unknown, c.Raw = NeverTogether(c.patterns, p), mat.NewSymDense(p, nil)
 	s := c.standardized.Covariance
 	for i := range p {
 		for j := range i {
-			c.raw.SetSym(i, j, within1(s.At(i, j)/math.Sqrt(s.At(i, i)*s.At(j, j))))
+			c.Raw.SetSym(i, j, within1(s.At(i, j)/math.Sqrt(s.At(i, i)*s.At(j, j))))
 		}
-		c.raw.SetSym(i, i, 1)
+		c.Raw.SetSym(i, i, 1)
 	}
 	for _, pair := range c.Unknown {
-		c.raw.SetSym(pair[0], pair[1], 0)
+		c.Raw.SetSym(pair[0], pair[1], 0)
 	}
 	c.Saturated = c.standardized.rescaled(means, deviations)
 	return nil

@@ -196,7 +196,7 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 	m.Means, m.Deviations = linalg.SampleMoments(x)
 	if s := correlations.Saturated; s != nil {
 		m.Means = s.Mean
-		n = correlations.participants()
+		n = participants(correlations.patterns)
 		for j := range m.Deviations {
 			m.Deviations[j] = math.Sqrt(s.Covariance.At(j, j) * float64(n) / float64(n-1))
 		}
@@ -290,8 +290,8 @@ func complete(ctx context.Context, c *Correlations, k int, by Extraction) (*extr
 	if len(c.Unknown) == 0 {
 		return extract(ctx, c.R, k, by)
 	}
-	filled := mat.NewSymDense(c.raw.SymmetricDim(), nil)
-	filled.CopySym(c.raw)
+	filled := mat.NewSymDense(c.Raw.SymmetricDim(), nil)
+	filled.CopySym(c.Raw)
 	e, err := extract(ctx, filled, k, by)
 	if err != nil {
 		return nil, err

@@ -111,14 +111,6 @@ func goodness(c *Correlations, implied *mat.SymDense, k, n int, log float64) Goo
 	return g
 }
 
-// participants counts those of FullInformation who gave an answer.
-func (c *Correlations) participants() (n int) {
-	for _, g := range c.patterns {
-		n += g.N
-	}
-	return n
-}
-
 const (
 	// maxFactorEM and factorTolerance end the search for factors of greatest likelihood: the last round adds less to
 	// it.
@@ -128,7 +120,7 @@ const (
 
 // discrepancies returns F and F₀ of FullInformation for factors of this log-likelihood.
 func (c *Correlations) discrepancies(log float64) (objective, alone float64) {
-	p := c.raw.SymmetricDim()
+	p := c.Raw.SymmetricDim()
 	apart := startSaturated(c.patterns, p)
 	for i := range p {
 		for j := range i {
@@ -136,7 +128,7 @@ func (c *Correlations) discrepancies(log float64) (objective, alone float64) {
 		}
 	}
 	without, _, _, _ := NormalScore(c.patterns, apart.Mean, apart.Covariance)
-	n, most := float64(c.participants()), c.standardized.LogLikelihood
+	n, most := float64(participants(c.patterns)), c.standardized.LogLikelihood
 	return 2 * (most - log) / n, 2 * (most - without) / n
 }
 
@@ -146,7 +138,7 @@ func (c *Correlations) discrepancies(log float64) (objective, alone float64) {
 // analysis", 1982. It begins with other factors of their correlations.
 func (c *Correlations) likeliest(ctx context.Context, from *extraction, k int,
 ) (e *extraction, model *Saturated, log float64, err error) {
-	s, p := c.standardized, c.raw.SymmetricDim()
+	s, p := c.standardized, c.Raw.SymmetricDim()
 	model, e = &Saturated{Mean: s.Mean, Covariance: mat.NewSymDense(p, nil)}, from
 	deviations := lists.Make(p, func(i int) float64 { return math.Sqrt(s.Covariance.At(i, i)) })
 	model.imply(e, deviations)

@@ -52,6 +52,14 @@ func Patterns(x *mat.Dense) []Pattern {
 	return all
 }
 
+// participants counts those who gave an answer.
+func participants(patterns []Pattern) (n int) {
+	for e := range patterns {
+		n += patterns[e].N
+	}
+	return n
+}
+
 // alike returns the rows of x with the same known entries together, in the order of the first of them.
 func alike(x mat.Matrix) [][]int {
 	n, p := x.Dims()
@@ -306,11 +314,7 @@ func (s *Saturated) step(patterns []Pattern) (log float64, next *Saturated, chan
 	if !ok {
 		return 0, nil, 0, false
 	}
-	var n float64
-	for e := range patterns {
-		n += float64(patterns[e].N)
-	}
-	p := len(s.Mean)
+	n, p := float64(participants(patterns)), len(s.Mean)
 	next = &Saturated{Mean: slices.Clone(s.Mean), Covariance: mat.NewSymDense(p, nil)}
 	delta := mat.NewVecDense(p, nil)
 	delta.MulVec(s.Covariance, mat.NewVecDense(p, ofMean))

@@ -132,9 +132,9 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	return &r.Table, nil
 }
 
-// ids returns a function that returns the id in a row, or the row's number if there is no column of ids. It is an error
-// if the id is missing, or if it must come once and came before.
-func (s *source) ids(at int, missing *questionnaire.Missing) func(row table.Row, number int, once bool) (string, error) {
+// ids returns a function for the id in a row, or the row's number without a column of ids. It is an error if the id is
+// missing, or if it must come once and came before.
+func (s *source) ids(at int, missing *questionnaire.Missing) func(table.Row, int, bool) (id string, err error) {
 	lineOf := map[string]int{}
 	return func(row table.Row, number int, once bool) (string, error) {
 		if at == none {

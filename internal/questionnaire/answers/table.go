@@ -94,32 +94,19 @@ func (t *Table) CheckTraining() error {
 	if len(t.IDs) < 2 {
 		return &table.Error{File: t.File, Line: t.Lines[0], Err: questionnaire.ErrOneParticipant}
 	}
-	all := t.All()
-	var first *table.Error
-	var others []string
-	for j, item := range t.Items {
-		var err error
-		switch low, high := t.ends(j, all); {
-		case low > high:
-			err = questionnaire.ErrNeverAnswered
-		case low == high:
-			err = questionnaire.ErrConstant
-		default:
-			continue
-		}
-		if first == nil {
-			first = &table.Error{File: t.File, Column: item.Name, Err: err}
-		} else {
-			others = append(others, strconv.Quote(item.Name))
-		}
-	}
-	switch {
-	case first == nil:
+	constant := t.Except(t.Varying(t.All()))
+	if len(constant) == 0 {
 		return nil
-	case len(others) > 0:
-		first.Err = fmt.Errorf("%w. These do not vary either: %s", first.Err, strings.Join(others, ", "))
 	}
-	return first
+	err := questionnaire.ErrConstant
+	if low, high := t.ends(constant[0], t.All()); low > high {
+		err = questionnaire.ErrNeverAnswered
+	}
+	names := lists.Map(constant, func(j int) string { return strconv.Quote(t.Items[j].Name) })
+	if len(names) > 1 {
+		err = fmt.Errorf("%w. These do not vary either: %s", err, strings.Join(names[1:], ", "))
+	}
+	return &table.Error{File: t.File, Column: t.Items[constant[0]].Name, Err: err}
 }
 
 // Keep keeps the items of these names, and leaves out participants who answered none of them.

@@ -42,7 +42,7 @@ func newOrderedMoments(ctx context.Context, x *mat.Dense, threads linalg.Threads
 	if err != nil {
 		return nil, err
 	}
-	o := &orderedMoments{n: n, r: c.Raw()}
+	o := &orderedMoments{n: n, r: c.Raw}
 	all, err := factoranalysis.Categories(x)
 	if err != nil {
 		return nil, err
@@ -162,8 +162,8 @@ func (o *Options) categoriesOf(f *frame, groups []string, samples []*mat.Dense) 
 	for j, item := range f.items {
 		first := distinct(0, j)
 		if len(first) > factoranalysis.MostCategories {
-			return nil, &table.Error{File: o.Input, Column: item, Err: fmt.Errorf("more than %d different answers, too "+
-				"many for an ordered item", factoranalysis.MostCategories)}
+			return nil, &table.Error{File: o.Input, Column: item, Err: fmt.Errorf("more than %d different answers, "+
+				"too many for an ordered item", factoranalysis.MostCategories)}
 		}
 		for g := range groups {
 			if !slices.Equal(distinct(g, j), first) {

@@ -211,8 +211,8 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	return out, nil
 }
 
-// criterion does a criterion for the number of factors, with the answers to correlate and the kind of correlations: of
-// components Pearson's, and in place of polychoric ones of answers less the confounds' effects, which have no categories.
+// criterion does a criterion for the number of factors, with the answers to correlate and the kind of correlations:
+// Pearson's of components, and of answers less the confounds' effects, which have no categories for polychoric ones.
 // It returns the kind if a reader must be told, and why the criterion is undefined. The error is that of correlated, or
 // the context's.
 func (o *Options) criterion(ctx context.Context, s *Study, components bool,

@@ -72,12 +72,12 @@ func (f *FA) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 
 // ScoreErrors returns the scores of Score and their standard errors, each n×k. It costs no more than one of them.
 func (f *FA) ScoreErrors(answers, confounds *mat.Dense) (scores, errs *mat.Dense, err error) {
-	if f.Graded != nil {
-		return f.gradedScores(answers)
-	}
 	rest, err := f.without(answers, confounds)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, nil, err
+	case f.Graded != nil:
+		return f.gradedScores(rest)
 	}
 	return f.scorer().ScoresErrors(rest)
 }
@@ -202,10 +202,8 @@ func (f *FA) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 // StandardErrors returns the standard errors of the scores, n×k. Those of factor analysis depend only on which items
 // were answered.
 func (f *FA) StandardErrors(answers *mat.Dense) (*mat.Dense, error) {
-	if f.Graded != nil {
-		_, errs, err := f.gradedScores(answers)
-		return errs, err
-	}
-	_, errs, err := f.scorer().ScoresErrors(answers)
+	alone := *f
+	alone.ConfoundLoadings = nil
+	_, errs, err := alone.ScoreErrors(answers, nil)
 	return errs, err
 }

@@ -100,42 +100,33 @@ func (o *Options) check() error {
 		o.Missing = model.Pairwise
 	}
 	valid := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
-	var wrong string
+	factors := slices.IndexFunc(o.Factors, func(k int) bool { return k < 1 })
+	beta := slices.IndexFunc(o.Betas, func(b float64) bool { return !valid(b) })
 	switch {
 	case !slices.Contains(model.Methods(), o.Method):
-		wrong = fmt.Sprintf("method %q must be one of %s", o.Method, strings.Join(model.Methods(), ", "))
+		return questionnaire.Optionf("method %q must be one of %s", o.Method, strings.Join(model.Methods(), ", "))
 	case o.Method != model.MethodICQF && len(o.Betas) > 0:
-		wrong = fmt.Sprintf("beta %v: only %s has penalties of a given weight", o.Betas, model.MethodICQF)
+		return questionnaire.Optionf("beta %v: only %s has penalties of a given weight", o.Betas, model.MethodICQF)
 	case o.Missing != "" && !slices.Contains(model.MissingMethods(), o.Missing):
-		wrong = fmt.Sprintf("missing answers %q must be one of %s", o.Missing,
+		return questionnaire.Optionf("missing answers %q must be one of %s", o.Missing,
 			strings.Join(model.MissingMethods(), ", "))
 	case o.Inner != icqf.CoordinateDescent && o.Inner != icqf.FISTA:
-		wrong = fmt.Sprintf("inner algorithm %q", o.Inner)
+		return questionnaire.Optionf("inner algorithm %q", o.Inner)
 	case !valid(o.Ridge):
-		wrong = fmt.Sprintf("ridge %v", o.Ridge)
+		return questionnaire.Optionf("ridge %v", o.Ridge)
 	case o.MaxIter < 1:
-		wrong = fmt.Sprintf("at most %d updates", o.MaxIter)
+		return questionnaire.Optionf("at most %d updates", o.MaxIter)
 	case o.Partitions < 1:
-		wrong = fmt.Sprintf("%d partitions", o.Partitions)
+		return questionnaire.Optionf("%d partitions", o.Partitions)
 	case !valid(o.RelTol):
-		wrong = fmt.Sprintf("tolerance %v", o.RelTol)
+		return questionnaire.Optionf("tolerance %v", o.RelTol)
 	case o.Threads < 0 || o.Threads > solver.MaxThreads:
-		wrong = fmt.Sprintf("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
-	}
-	for _, k := range o.Factors {
-		if k < 1 {
-			wrong = cmp.Or(wrong, fmt.Sprintf("%d factors", k))
-		}
-	}
-	for _, b := range o.Betas {
-		if !valid(b) {
-			wrong = cmp.Or(wrong, fmt.Sprintf("beta %v", b))
-		}
-	}
-	if wrong != "" {
-		return questionnaire.Optionf("%s", wrong)
-	}
-	if o.Method == model.MethodFA {
+		return questionnaire.Optionf("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
+	case factors >= 0:
+		return questionnaire.Optionf("%d factors", o.Factors[factors])
+	case beta >= 0:
+		return questionnaire.Optionf("beta %v", o.Betas[beta])
+	case o.Method == model.MethodFA:
 		return cmp.Or(o.CheckCorrelation(), o.checkRotation())
 	}
 	return nil

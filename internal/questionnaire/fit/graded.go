@@ -58,15 +58,17 @@ func (l *Learnt) assigned(factors int) []int {
 	if factors == 1 || len(scales) != factors {
 		return nil
 	}
-	all := make([]int, len(l.Items))
+	all, assigned := make([]int, len(l.Items)), 0
 	for t, scale := range scales {
 		for _, j := range scale.Items {
 			all[slices.Index(l.Items, j)] = t
+			assigned++
+		}
+		if scale.Name == "" {
+			return nil
 		}
 	}
-	named := slices.ContainsFunc(scales, func(s questionnaire.Scale) bool { return s.Name == "" })
-	if total := lists.Map(scales, func(s questionnaire.Scale) float64 { return float64(len(s.Items)) }); named ||
-		int(sum(total)) != len(l.Items) {
+	if assigned > len(l.Items) { // some of them several times
 		return nil
 	}
 	return all

@@ -227,7 +227,7 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	}
 	l.fit = &m.Fit
 	if kind == factoranalysis.Polychoric {
-		l.extreme = factoranalysis.Extreme(m.Correlations.Raw())
+		l.extreme = factoranalysis.Extreme(m.Correlations.Raw)
 	}
 	if !o.quick {
 		left := mat.NewDense(len(l.Items), len(l.Items), nil)

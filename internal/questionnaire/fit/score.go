@@ -68,18 +68,14 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 		return nil, fmt.Errorf("scoring %q: %w", path, err)
 	}
 	s := &Scored{Remarks: t.Remarks, Beyond: beyond}
-	var sums []model.SumScale
-	if o.Sums {
-		sums = m.Summary.Sums
-	}
-	if s.Scores, s.TooFew, err = o.scores(t, values, errs, sums); err != nil {
+	if s.Scores, s.TooFew, err = o.scores(t, values, errs, m.Summary.Sums); err != nil {
 		return nil, err
 	}
 	s.Vague = vagueLines(m.Summary.FactorFits, t.Lines, s.TooFew, errs)
 	return s, nil
 }
 
-// scores returns the table of these scores, with their standard errors, and sums if any, and the lines of omitted
+// scores returns the table of these scores, with their standard errors, and sums if asked for, and the lines of omitted
 // participants.
 func (o *Table) scores(t *answers.Table, values, errs *mat.Dense, sums []model.SumScale) (s model.Scores, few []int,
 	err error,
@@ -98,7 +94,7 @@ func (o *Table) scores(t *answers.Table, values, errs *mat.Dense, sums []model.S
 			o.MinAnswers)}
 	}
 	s.Values, s.Answered, s.Errors = linalg.SelectRows(values, rows), counts, linalg.SelectRows(errs, rows)
-	if sums != nil {
+	if o.Sums {
 		s.Sums, s.SumNames = model.SumsOf(sums, t.Items, linalg.SelectRows(t.Answers, rows))
 	}
 	return s, few, nil

@@ -3,6 +3,7 @@ package fit
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -64,12 +65,7 @@ func levelWarning(name string, of []string) []string {
 		numbers = numbers && err == nil
 		participants[level]++
 	}
-	small := 0
-	for _, n := range participants {
-		if n < leastOfLevel {
-			small++
-		}
-	}
+	small := lists.Count(slices.Collect(maps.Values(participants)), func(n int) bool { return n < leastOfLevel })
 	if len(participants) <= mostLevels && small == 0 {
 		return nil
 	}

@@ -289,13 +289,8 @@ func (m *matcher) test(ctx context.Context, anchors []int) ([]ItemDIF, error) {
 // adjust fills in the p values of Benjamini and Hochberg (1995), which control the share of false ones among the items
 // with DIF. Items that cannot be tested are ignored.
 func adjust(items []ItemDIF) {
-	// NaN comes first
 	order := linalg.Order(len(items), func(a, b int) int { return cmp.Compare(items[a].P, items[b].P) })
-	untestable := 0
-	for untestable < len(order) && !items[order[untestable]].P.Defined() {
-		untestable++ // its AdjustedP stays NaN
-	}
-	order = order[untestable:]
+	order = slices.DeleteFunc(order, func(j int) bool { return !items[j].P.Defined() }) // their AdjustedP stays NaN
 	least := figure(1)
 	for at, j := range slices.Backward(order) {
 		least = min(least, items[j].P*figure(len(order))/figure(at+1))

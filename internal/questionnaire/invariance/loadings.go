@@ -245,10 +245,11 @@ func (r *run) configural(seen *pair, samples []*pair) {
 	names := model.FactorNames(a)
 	for t, c := range congruences {
 		by := column(same, t)
+		slices.Sort(by)
 		chance := p(by, func(v float64) bool { return v <= c })
 		f := Factor{
 			Factor: names[t], Congruence: c, Interval: basic(c, column(drawn, t)),
-			Reference: questionnaire.Quantile(slices.Sorted(slices.Values(by)), .05), P: chance, Reading: reading(c, chance),
+			Reference: questionnaire.Quantile(by, .05), P: chance, Reading: reading(c, chance),
 			Empty: mat.Norm(seen.loadings[0].ColView(t), 2) == 0 || mat.Norm(seen.loadings[1].ColView(t), 2) == 0,
 		}
 		for g := range f.Numbers {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -340,13 +341,9 @@ func (m *Model) check() error {
 	if m.Visits != nil && (m.Visits.Check() != nil || len(m.VisitItems) == 0) {
 		return errors.New("visits without bins or items")
 	}
-	if s.Bootstrap != nil {
-		if err := s.Bootstrap.check(m); err != nil {
-			return err
-		}
-	}
 	intervals := s.Sure().check(len(m.Items), s.Factors+len(questionnaire.Columns(m.Confounds)))
-	if err := errors.Join(intervals, s.checkFactors(), s.Scree.check()); err != nil {
+	err := cmp.Or(s.Bootstrap.check(s.Factors), errors.Join(intervals, s.checkFactors(), s.Scree.check()))
+	if err != nil {
 		return err
 	}
 	for _, p := range s.BCV {
@@ -372,14 +369,14 @@ func (m *Model) check() error {
 	return nil
 }
 
-// check returns an error unless there are as many factors as the model has.
-func (b *Bootstrap) check(m *Model) error {
-	s := &m.Summary
-	if len(b.Factors) != s.Factors {
-		return fmt.Errorf("a bootstrap of %d factors, must be %d", len(b.Factors), s.Factors)
-	}
-	if len(b.Scores) != s.Factors || !(floats.Min(b.Scores) >= 0) {
-		return fmt.Errorf("errors %v of the scores of %d factors", b.Scores, s.Factors)
+// check returns an error unless the bootstrap, if any, has as many factors as the model.
+func (b *Bootstrap) check(factors int) error {
+	switch {
+	case b == nil:
+	case len(b.Factors) != factors:
+		return fmt.Errorf("a bootstrap of %d factors, must be %d", len(b.Factors), factors)
+	case len(b.Scores) != factors || !(floats.Min(b.Scores) >= 0):
+		return fmt.Errorf("errors %v of the scores of %d factors", b.Scores, factors)
 	}
 	return nil
 }
