@@ -257,8 +257,8 @@ func within1(r float64) float64 { return min(1, max(-1, r)) }
 func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 	var factor mat.Cholesky
 	if factor.Factorize(r) {
-		// The greatest eigenvalue is at least 1, and the condition number in the 1-norm, estimated within a small factor,
-		// at least the ratio of the two.
+		// The greatest eigenvalue is at least 1, and the condition number in the 1-norm, estimated within a small
+		// factor, at least the ratio of the two.
 		if least := 1 / factor.Cond(); least >= 100*leastEigenvalue {
 			return r, least, nil
 		}

@@ -49,8 +49,8 @@ func newNormalData(ctx context.Context, f *frame, groups []string, samples []*ma
 		n, p := x.Dims()
 		d.n += float64(n)
 		if pairs := factoranalysis.NeverTogether(patterns, p); len(pairs) > 0 {
-			return nil, fmt.Errorf("%w: nobody answered %q together with %q, so that the model has nothing to be compared "+
-				"with", ErrUnidentified, f.items[pairs[0][0]], f.items[pairs[0][1]])
+			return nil, fmt.Errorf("%w: nobody answered %q together with %q, so that the model has nothing to be "+
+				"compared with", ErrUnidentified, f.items[pairs[0][0]], f.items[pairs[0][1]])
 		}
 		saturated, err := factoranalysis.Saturate(ctx, patterns, p)
 		if errors.Is(err, factoranalysis.ErrSingular) {

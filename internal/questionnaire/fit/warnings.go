@@ -130,8 +130,8 @@ func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
 		doubts = append(doubts, fmt.Sprintf("the number of factors, %d, is too large for %d items (%d degrees of "+
 			"freedom): other loadings fit as well", factors, items, df))
 	case math.IsNaN(l.fit.ChiSquare) && l.missing.method == model.FIML:
-		doubts = append(doubts, "the likelihood of the factors does not settle, so RMSR is the only measure of fit: too "+
-			"few participants answered some items together")
+		doubts = append(doubts, "the likelihood of the factors does not settle, so RMSR is the only measure of fit: "+
+			"too few participants answered some items together")
 	case math.IsNaN(l.fit.ChiSquare):
 		doubts = append(doubts, "the correlations have no inverse, so RMSR is the only measure of fit: participants "+
 			"are few, items repeat other items, or many answers are missing")
@@ -166,8 +166,8 @@ func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
 // doubts says what of missing answers a reader must know.
 func (a *missingAnswers) doubts(s *Study, participants int) (doubts []string) {
 	if a.method == model.Listwise && a.participants < participants {
-		doubts = append(doubts, fmt.Sprintf("listwise: the factors are those of the %d of %d participants who answered "+
-			"all items, which biases them unless answers are missing at random", a.participants, participants))
+		doubts = append(doubts, fmt.Sprintf("listwise: the factors are those of the %d of %d participants who "+
+			"answered all items, which biases them unless answers are missing at random", a.participants, participants))
 	}
 	if len(a.apart) > 0 {
 		first := a.apart[0]

@@ -166,8 +166,8 @@ func (m sheet) Sure() []string {
 			"It is estimated from one measurement, and is not the correlation of scores at two times.",
 			strings.Join(span, " to "), groups)
 		if m.FA == nil {
-			sure += " For this method it is approximate, since bounds and penalties bend the scores: that correlation " +
-				"can be lower or higher by 0.1 even in people who have not changed."
+			sure += " For this method it is approximate, since bounds and penalties bend the scores: that " +
+				"correlation can be lower or higher by 0.1 even in people who have not changed."
 		}
 		all = append(all, sure)
 	}
@@ -184,8 +184,8 @@ func (m sheet) Sure() []string {
 			"match; from 0.95 on two factors count as equal, from 0.85 on as similar.", 100*b.Level, b.Replicates,
 			least+1, b.Factors[least].Congruence))
 	case s.StandardErrors != nil:
-		all = append(all, "Loadings: the brackets are 95 % intervals of maximum likelihood, for answers that are normally "+
-			"distributed and factors that fit.")
+		all = append(all, "Loadings: the brackets are 95 % intervals of maximum likelihood, for answers that are "+
+			"normally distributed and factors that fit.")
 	default:
 		all = append(all, "Loadings: their intervals were not asked for (--bootstrap).")
 	}
