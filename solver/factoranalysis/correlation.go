@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -182,11 +183,13 @@ func check(x mat.Matrix) error {
 	if n < 2 || p < 2 {
 		return fmt.Errorf("%w: correlations need two items and two participants, not %d and %d", solver.ErrShape, p, n)
 	}
-	if err := solver.CheckAnswers(x); err != nil {
-		return err
-	}
+	column := make([]float64, n)
 	for j := range p {
-		if least, greatest := linalg.Extremes(mat.Col(nil, j, x)); least >= greatest {
+		mat.Col(column, j, x)
+		if i := slices.IndexFunc(column, func(v float64) bool { return math.IsInf(v, 0) }); i >= 0 {
+			return &solver.NonFiniteError{Row: i, Col: j, Value: column[i]}
+		}
+		if least, greatest := linalg.Extremes(column); least >= greatest {
 			return &ItemError{j, "has fewer than two different answers"}
 		}
 	}

@@ -72,6 +72,9 @@ func (t *Table) Varying(rows []int) []int {
 	return items
 }
 
+// Names returns the names of these items.
+func (t *Table) Names(items []int) []string { return questionnaire.Names(lists.Take(t.Items, items)) }
+
 // Except returns the items that are not among these.
 func (t *Table) Except(items []int) []int {
 	return lists.Where(len(t.Items), func(j int) bool { return !slices.Contains(items, j) })
@@ -102,7 +105,7 @@ func (t *Table) CheckTraining() error {
 	if low, high := t.ends(constant[0], t.All()); low > high {
 		err = questionnaire.ErrNeverAnswered
 	}
-	names := lists.Map(constant, func(j int) string { return strconv.Quote(t.Items[j].Name) })
+	names := lists.Map(t.Names(constant), strconv.Quote)
 	if len(names) > 1 {
 		err = fmt.Errorf("%w. These do not vary either: %s", err, strings.Join(names[1:], ", "))
 	}
@@ -363,7 +366,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 // keepVarying drops the items that do not vary, and items of visits that vary in no bin.
 func (t *Table) keepVarying() {
 	varying := t.Varying(t.All())
-	t.Dropped = append(t.Dropped, questionnaire.Names(lists.Take(t.Items, t.Except(varying)))...)
+	t.Dropped = append(t.Dropped, t.Names(t.Except(varying))...)
 	if len(varying) == 0 {
 		return
 	}
@@ -373,7 +376,7 @@ func (t *Table) keepVarying() {
 			visits = append(visits, j)
 		}
 	}
-	_ = t.Keep(questionnaire.Names(lists.Take(t.Items, varying))) // all of these names exist
+	_ = t.Keep(t.Names(varying)) // all of these names exist
 	t.VisitItems = lists.Take(t.VisitItems, visits)
 }
 

@@ -390,7 +390,7 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 		step(part)
 	}
 	slices.Sort(out)
-	r.Stability, r.ItemsLeftOut = measure(stability), questionnaire.Names(lists.Take(s.Items, out))
+	r.Stability, r.ItemsLeftOut = measure(stability), s.Names(out)
 	r.AUROC = lists.Map(areas, func(a []float64) Measure { return resampled(a, ratio(share, len(s.Order)), 0) })
 	return r, areas, nil
 }

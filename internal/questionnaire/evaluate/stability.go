@@ -62,8 +62,7 @@ func (o *Options) halves(ctx context.Context, s *fit.Study, e *Evaluation, metho
 		h.EmptyFactors += m.empty[0] + m.empty[1]
 	}
 	slices.Sort(out)
-	h.ItemsLeftOut = questionnaire.Names(lists.Take(s.Items, out))
-	h.Stability, h.Congruence = measure(correlations), measure(congruences)
+	h.Stability, h.Congruence, h.ItemsLeftOut = measure(correlations), measure(congruences), s.Names(out)
 	return h, nil
 }
 

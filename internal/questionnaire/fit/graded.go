@@ -211,22 +211,18 @@ func (l *Learnt) dependence(out *model.Graded, scores *mat.Dense) {
 
 // gradedDoubts returns why the parameters of the graded response model may mean little.
 func (l *Learnt) gradedDoubts() (doubts []string) {
-	name := func(j int) string { return l.study.Items[l.Items[j]].Name }
-	if steep := lists.Map(l.graded.Steep, name); len(steep) > 0 {
+	if steep := l.names(l.graded.Steep); len(steep) > 0 {
 		doubts = append(doubts, fmt.Sprintf("the discrimination of %s is at its bound, %v: two items may be nearly "+
 			"the same, or participants are few", strings.Join(steep, ", "), grm.SteepestSlope))
 	}
 	const few = 5 // answers of a category
-	var sparse []string
 	x := l.study.AnswersOf(l.Rows, l.Items)
-	for j, values := range l.graded.Values {
+	sparse := l.names(lists.Where(len(l.Items), func(j int) bool {
 		column := mat.Col(nil, j, x)
-		if slices.ContainsFunc(values, func(v float64) bool {
+		return slices.ContainsFunc(l.graded.Values[j], func(v float64) bool {
 			return lists.Count(column, func(answer float64) bool { return answer == v }) < few
-		}) {
-			sparse = append(sparse, name(j))
-		}
-	}
+		})
+	}))
 	if len(sparse) > 0 {
 		doubts = append(doubts, fmt.Sprintf("fewer than %d participants gave some answers to %s: their thresholds are "+
 			"imprecise", few, strings.Join(sparse, ", ")))

@@ -297,11 +297,12 @@ func intervals(values, errs *mat.Dense) *model.Intervals {
 	return &model.Intervals{Errors: rowsOf(errs), Low: rowsOf(low), High: rowsOf(high)}
 }
 
+// names returns the names of the Items at these places.
+func (l *Learnt) names(at []int) []string { return l.study.Names(lists.Take(l.Items, at)) }
+
 // itemError names the item of an error.
 func (l *Learnt) itemError(at *factoranalysis.ItemError) error {
-	return &table.Error{
-		File: l.study.File, Column: l.study.Items[l.Items[at.Item]].Name, Err: errors.New(at.Reason),
-	}
+	return &table.Error{File: l.study.File, Column: l.names([]int{at.Item})[0], Err: errors.New(at.Reason)}
 }
 
 // missingAnswers says what factor analysis did about missing answers.

@@ -119,5 +119,5 @@ func (s *Study) without(items []int) string {
 
 // others returns the names, in quotation marks, of the items that are not among these.
 func (s *Study) others(items []int) []string {
-	return lists.Map(s.Except(items), func(j int) string { return strconv.Quote(s.Items[j].Name) })
+	return lists.Map(s.Names(s.Except(items)), strconv.Quote)
 }

@@ -144,18 +144,13 @@ func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
 			"participants, so their standard errors are too small and their reliabilities too high", n, items))
 	}
 	if pairs := len(l.extreme); pairs > 0 {
-		first := lists.Take(l.study.Items, lists.Take(l.Items, l.extreme[0][:]))
+		first := l.names(l.extreme[0][:])
 		doubts = append(doubts, fmt.Sprintf("polychoric correlations of 1 or -1: %s (first: %s and %s); %s",
-			wording.Count(pairs, "pair of items", "pairs of items"), first[0].Name, first[1].Name, cfa.Apart))
+			wording.Count(pairs, "pair of items", "pairs of items"), first[0], first[1], cfa.Apart))
 	}
 	doubts = append(doubts, l.missing.doubts(l.study, len(l.Rows))...)
-	var heywood []string
-	for column, u := range l.fa.Uniquenesses {
-		if u <= factoranalysis.LeastUniqueness {
-			heywood = append(heywood, l.study.Items[l.Items[column]].Name)
-		}
-	}
-	if len(heywood) > 0 {
+	atBound := func(j int) bool { return l.fa.Uniquenesses[j] <= factoranalysis.LeastUniqueness }
+	if heywood := l.names(lists.Where(items, atBound)); len(heywood) > 0 {
 		doubts = append(doubts, fmt.Sprintf("a Heywood case: the uniqueness of %s is at its lower bound, %v; there "+
 			"may be too many factors or too few participants", strings.Join(heywood, ", "),
 			factoranalysis.LeastUniqueness))

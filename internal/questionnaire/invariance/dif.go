@@ -115,7 +115,7 @@ func (m *matcher) dif(ctx context.Context) (err error) {
 			return err
 		}
 		r.DIF.Rounds++
-		r.DIF.Anchors = questionnaire.Names(lists.Take(r.study.Items, anchors))
+		r.DIF.Anchors = r.study.Names(anchors)
 		next := r.items()
 		p := func(j int) figure {
 			if d := &r.DIF.Items[j]; d.Class != UntestableDIF {
