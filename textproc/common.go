@@ -35,7 +35,7 @@ var commonStems = sync.OnceValue(func() map[string]bool {
 
 // isCommon reports whether a folded word stands in the tables or among the common words, so that it is hardly a name.
 func (v *Vectorizer) isCommon(raw string) bool {
-	w := v.words.lookup([]byte(raw))
+	w := v.words[raw]
 	return len(raw) == 1 || w != nil && w.listed || commonWords()[raw]
 }
 

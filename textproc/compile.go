@@ -2,6 +2,7 @@ package textproc
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -43,8 +44,7 @@ func (v *Vectorizer) compile(c *Concepts) error {
 			}
 		}
 	}
-	known := v.words.all()
-	slices.SortFunc(known, func(a, b *word) int { return strings.Compare(a.raw, b.raw) })
+	known := slices.SortedFunc(maps.Values(v.words), func(a, b *word) int { return strings.Compare(a.raw, b.raw) })
 	for raw := range classes {
 		v.keep(raw)
 	}

@@ -388,7 +388,7 @@ func TestAnyTableReadsAnyNote(t *testing.T) {
 		"* ~ @ & <br> &amp; \\.br\\ a@b.c Ms Dr. Smith Okoro Pt Name: nhs no MRN SW1A 1AA é ½ \xff Ø -ve")
 	pieces = append(pieces, "\n", "12 Elm St", "\\T\\")
 	marks, words := len(pieces), []string(nil)
-	for _, w := range reader.v.words.all() {
+	for _, w := range reader.v.words {
 		words = append(words, w.raw)
 	}
 	slices.Sort(words)

@@ -174,7 +174,7 @@ func (t *Transformer) readNumber(text string, i int, l *lexeme) int {
 			break
 		}
 	}
-	l.word = t.v.words.lookup(t.buffer[:copy(t.buffer[:], text[start:i])])
+	l.word = t.v.words[text[start:i]]
 	if i+1 < len(text) && isDigit(text[i+1]) && (text[i] == '.' ||
 		text[i] == ',' && value >= 34 && value < 43 && !(i+2 < len(text) && isDigit(text[i+2]))) { // 39,5
 		l.point, l.word = true, nil

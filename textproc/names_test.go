@@ -86,7 +86,7 @@ func TestUnknownWordsAreBounded(t *testing.T) {
 	reader := v.Transformer()
 	var squares []float64
 	for _, w := range []string{"shakily", "limping", "wheezing", "vomiting", "mother", "fell", "confused", "lethargic"} {
-		squares = append(squares, v.words.lookup([]byte(w)).cuttings[0].square)
+		squares = append(squares, v.words[w].cuttings[0].square)
 	}
 	for _, unknown := range []string{"xfellx", "lethargiconova vomitingerski", "xlethargicxa fellingtonmoth limpvomitsonwheez"} {
 		row := v.TransformPieces([]string{"limping shakily", "limping shakily, " + unknown})

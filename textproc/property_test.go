@@ -368,7 +368,7 @@ func TestReadsAnySequence(t *testing.T) {
 		pieces = append(pieces, string(c))
 	}
 	few := len(pieces)
-	for _, w := range reader.v.words.all() {
+	for _, w := range reader.v.words {
 		pieces = append(pieces, w.raw)
 	}
 	slices.SortFunc(pieces[few:],

@@ -70,7 +70,7 @@ func (v *Vectorizer) setPieces(pieces []Piece) error {
 		v.pieceColumns[g.Text] = int32(j)
 	}
 	var squares []float64
-	for _, w := range v.words.all() {
+	for _, w := range v.words {
 		v.cut(w)
 		if square := w.cuttings[0].square; square > 0 && w.standing < light {
 			squares = append(squares, square)

@@ -38,7 +38,7 @@ type Token struct {
 // 2 MiB between notes; neither changes a row.
 type Transformer struct {
 	v     *Vectorizer
-	cache table
+	cache map[string]*word
 	held  int // bytes of cache
 	bound int // of held
 
@@ -94,7 +94,7 @@ type phraseTerm struct {
 
 // Transformer returns a new transformer of v.
 func (v *Vectorizer) Transformer() *Transformer {
-	return &Transformer{v: v, cache: newTable(), bound: cacheBytes}
+	return &Transformer{v: v, cache: map[string]*word{}, bound: cacheBytes}
 }
 
 // Reader returns a transformer without a vocabulary, for Tokens alone. It returns an error that wraps ErrSettings.
@@ -111,19 +111,19 @@ func (t *Transformer) lookup(raw []byte) *word {
 	if len(raw) == 0 {
 		return nil
 	}
-	if w := t.cache.lookup(raw); w != nil {
+	if w := t.cache[string(raw)]; w != nil {
 		return w
 	}
-	w, size := t.v.words.lookup(raw), sharedWordBytes
+	w, size := t.v.words[string(raw)], sharedWordBytes
 	if w == nil {
 		w = t.v.resolve(string(raw))
 		size += w.bytes()
 	}
 	if t.held += size; t.held > t.bound {
-		t.cache.clear()
+		clear(t.cache)
 		t.held = size
 	}
-	t.cache.insert(w)
+	t.cache[w.raw] = w
 	return w
 }
 

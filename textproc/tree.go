@@ -126,7 +126,7 @@ func (v *Vectorizer) surfaceWord(raw string) *word {
 // join lets two words of a surface be written as one.
 func (v *Vectorizer) join(surface string) {
 	first, second, found := strings.Cut(surface, " ")
-	if !found || !isWord(first) || !isWord(second) || len(first) < 2 || len(second) < 2 || v.words.has(first+second) {
+	if !found || !isWord(first) || !isWord(second) || len(first) < 2 || len(second) < 2 || v.words[first+second] != nil {
 		return
 	}
 	if v.joined == nil {

@@ -28,9 +28,9 @@ type Vectorizer struct {
 	columns    map[string]int32
 
 	stops    map[string]bool
-	words    table       // of surfaces, stop words and the vocabulary
-	marks    [256]*word  // that surfaces have
-	letters  [256]*entry // what a letter with a sign means
+	words    map[string]*word // of surfaces, stop words and the vocabulary
+	marks    [256]*word       // that surfaces have
+	letters  [256]*entry      // what a letter with a sign means
 	terms    map[string]*term
 	typed    [](*term) // of measures, by number
 	leftSide []*term
@@ -62,7 +62,7 @@ type word struct {
 	shared   bool       // it stands in the tables or in notes of several patients, so it is not a patient's name
 }
 
-// Bytes of a word in a cache: its slots at the lowest load, and, if only the cache has it, the word and its term.
+// Bytes of a word in a cache: its slot at the lowest load, and, if only the cache has it, the word and its term.
 const (
 	sharedWordBytes = 64
 	wordBytes       = 320
@@ -146,7 +146,7 @@ func newVectorizer(s Settings) (*Vectorizer, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	v := &Vectorizer{settings: s.clone(), words: newTable(), terms: make(map[string]*term)}
+	v := &Vectorizer{settings: s.clone(), words: map[string]*word{}, terms: make(map[string]*term)}
 	for i, stop := range v.settings.StopWords {
 		stop = strings.ReplaceAll(foldString(stop), "'", "")
 		if !isWord(stop) {
@@ -161,7 +161,7 @@ func newVectorizer(s Settings) (*Vectorizer, error) {
 	for stop := range v.stops {
 		v.keep(stop)
 	}
-	for _, w := range v.words.all() {
+	for _, w := range v.words {
 		w.listed = true
 	}
 	return v, nil
@@ -177,13 +177,12 @@ func (v *Vectorizer) keep(raw string) *word {
 	if len(raw) > maxWord {
 		return nil
 	}
-	var folded [maxWord]byte
-	if w := v.words.lookup(folded[:copy(folded[:], raw)]); w != nil {
+	if w := v.words[raw]; w != nil {
 		return w
 	}
 	w := v.resolve(raw)
 	w.shared = true
-	v.words.insert(w)
+	v.words[raw] = w
 	return w
 }
 
