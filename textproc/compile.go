@@ -11,10 +11,7 @@ import (
 // spelling corrects to words of surfaces only.
 func (v *Vectorizer) compile(c *Concepts) error {
 	v.numberMeasures()
-	entries, err := v.entries(c)
-	if err != nil {
-		return err
-	}
+	entries := v.entries(c)
 	v.leftSide = []*term{v.term("side:left")}
 	named := func(name string) *entry { // nil if a site's table drops it
 		if e := entries[name]; e != nil && e.terms != nil {
@@ -99,7 +96,7 @@ func (v *Vectorizer) insertConcepts(c *Concepts, entries map[string]*entry) erro
 			case err != nil:
 				return err
 			case n.entry != nil && n.entry != e:
-				return fmt.Errorf("surface %q belongs to %q and %q", s, n.entry.text, name)
+				return fmt.Errorf("surface %q belongs to %q and %q", s, n.entry.Name, name)
 			}
 			n.entry = e
 		}
@@ -127,7 +124,7 @@ func (v *Vectorizer) several(senses []Sense, entries map[string]*entry) (map[str
 	for _, s := range senses {
 		e := several[s.Surface]
 		if e == nil {
-			e = &entry{text: s.Surface}
+			e = &entry{Concept: Concept{Name: s.Surface}}
 			several[s.Surface] = e
 		}
 		x := sense{
@@ -137,7 +134,7 @@ func (v *Vectorizer) several(senses []Sense, entries map[string]*entry) (map[str
 		switch s.Sense {
 		case "=":
 		case "-":
-			x.entry = &entry{dropped: true}
+			x.entry = &entry{Concept: Concept{Dropped: true}}
 		default:
 			var err error
 			if x.entry, err = v.combined(entries, s.Sense); err != nil {
@@ -193,7 +190,7 @@ func (v *Vectorizer) change(surface string, set func(*entry)) error {
 	if err != nil {
 		return err
 	}
-	e := &entry{text: surface}
+	e := &entry{Concept: Concept{Name: surface}}
 	if n.entry != nil {
 		*e = *n.entry
 	}
@@ -202,25 +199,21 @@ func (v *Vectorizer) change(surface string, set func(*entry)) error {
 	return nil
 }
 
-func (v *Vectorizer) entries(c *Concepts) (map[string]*entry, error) {
+func (v *Vectorizer) entries(c *Concepts) map[string]*entry {
 	entries := make(map[string]*entry, len(c.Concepts))
 	for i := range c.Concepts {
-		x := &c.Concepts[i]
-		e := &entry{
-			kind: x.Kind, test: x.Test, ends: x.Ends, now: x.Now, lasting: x.Lasting, dropped: x.Dropped, text: x.Name,
-		}
-		name, denied := strings.CutPrefix(x.Name, prefixes[Negated])
+		e := &entry{Concept: c.Concepts[i]}
+		name, denied := strings.CutPrefix(e.Name, prefixes[Negated])
 		e.denied = denied
-		if !x.Dropped {
+		if !e.Dropped {
 			for t := range strings.SplitSeq(name, "+") {
 				e.terms = append(e.terms, v.term(t))
 			}
 		}
-		entries[x.Name] = e
+		entries[e.Name] = e
 	}
-	for i := range c.Concepts {
-		e := entries[c.Concepts[i].Name]
-		for _, part := range c.Concepts[i].Parts {
+	for _, e := range entries {
+		for _, part := range e.Parts {
 			if entries[part] == nil {
 				part = stem(part)
 			}
@@ -228,7 +221,7 @@ func (v *Vectorizer) entries(c *Concepts) (map[string]*entry, error) {
 			e.parts++
 		}
 	}
-	return entries, nil
+	return entries
 }
 
 // combined returns the entry of a concept, or of several joined by +.
@@ -240,7 +233,9 @@ func (v *Vectorizer) combined(entries map[string]*entry, names string) (*entry, 
 	for name := range strings.SplitSeq(names, "+") {
 		e := entries[name]
 		if e == nil && name == "right_eye" {
-			e = &entry{kind: "anatomy", text: name, terms: []*term{v.term("side:right"), v.term("eye")}}
+			e = &entry{
+				Concept: Concept{Name: name, Kind: "anatomy"}, terms: []*term{v.term("side:right"), v.term("eye")},
+			}
 		}
 		switch {
 		case e == nil:

@@ -83,6 +83,6 @@ func (t *Transformer) dates(i int) bool {
 	if n == 0 || t.mentions[n-1].last != int32(i) || t.mentions[n-1].entry == nil {
 		return false
 	}
-	kind := t.mentions[n-1].entry.kind
+	kind := t.mentions[n-1].entry.Kind
 	return kind == "history" || kind == "finding" || kind == "treatment"
 }

@@ -41,7 +41,7 @@ func (t *Transformer) gather() {
 			bare:    m.standing >= bare,
 			alone:   m.measure != nil || strange,
 			closed: m.measure != nil || m.standing == apart || m.standing == last ||
-				m.entry != nil && m.entry.kind == "admin",
+				m.entry != nil && m.entry.Kind == "admin",
 		}
 		if m.standing < place {
 			p.words = 1
@@ -82,7 +82,7 @@ func (t *Transformer) ends(p, q group) bool {
 		first--
 	}
 	at, e := first-1, t.mentions[q.head].entry
-	stated := e != nil && q.head == q.from && (e.kind == "symptom" || e.kind == "finding")
+	stated := e != nil && q.head == q.from && (e.Kind == "symptom" || e.Kind == "finding")
 	return !p.bare && !p.finding && (t.is(at, "onto", "into", "against", "off", "on", "at", "over", "down") &&
 		(stated || t.begins(q)) || t.is(at, "of", "in", "from") && t.begins(q))
 }

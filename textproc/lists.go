@@ -59,7 +59,7 @@ func (t *Transformer) continuesAllergies(i int) bool {
 		case mentioned:
 			m := &t.mentions[e.mention]
 			if m.measure != nil || t.isClass(int(m.first), acting) || m.entry != nil &&
-				(m.entry.kind == "symptom" || m.entry.kind == "mechanism" || m.entry.kind == "history") {
+				(m.entry.Kind == "symptom" || m.entry.Kind == "mechanism" || m.entry.Kind == "history") {
 				return false
 			}
 		case triggered:
@@ -80,7 +80,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 		switch e.kind {
 		case mentioned:
 			m := &t.mentions[e.mention]
-			if m.measure != nil || t.isClass(int(m.first), acting) || m.entry != nil && m.entry.kind == "admin" ||
+			if m.measure != nil || t.isClass(int(m.first), acting) || m.entry != nil && m.entry.Kind == "admin" ||
 				m.entry != nil && len(m.terms) == 1 && m.terms[0].side {
 				return false
 			}
@@ -153,7 +153,7 @@ func (t *Transformer) endsWithOr(i int) bool {
 			if m.measure != nil || t.isClass(int(m.first), acting) && !m.isTest() {
 				return false
 			}
-			if t.is(int(m.first)-1, "or", "nor") && (m.entry == nil || m.entry.kind != "anatomy") {
+			if t.is(int(m.first)-1, "or", "nor") && (m.entry == nil || m.entry.Kind != "anatomy") {
 				return true
 			}
 		case e.kind != comma && e.kind != joined:
@@ -182,11 +182,11 @@ func (t *Transformer) kindOf(m *mention) said {
 	switch {
 	case t.isClass(int(m.last)-1, aside):
 		return asideOnly
-	case m.entry == nil || m.entry.kind == "anatomy":
+	case m.entry == nil || m.entry.Kind == "anatomy":
 		return aWord
 	case m.isTest():
 		return aTest
-	case m.entry.kind == "treatment" || m.entry.kind == "admin":
+	case m.entry.Kind == "treatment" || m.entry.Kind == "admin":
 		return asideOnly
 	}
 	return aFinding

@@ -19,7 +19,7 @@ type mention struct {
 }
 
 // isTest reports whether m takes a result that follows it.
-func (m *mention) isTest() bool { return m.entry != nil && m.entry.test }
+func (m *mention) isTest() bool { return m.entry != nil && m.entry.Test }
 
 // recognize fills t.mentions and t.events from t.lex.
 func (t *Transformer) recognize() {
@@ -153,7 +153,7 @@ func (t *Transformer) surface(i, next int, e *entry) int {
 			return i
 		}
 	}
-	if !e.dropped {
+	if !e.Dropped {
 		effect = e.effect // else the surface keeps it: pt
 	}
 	if effect == free && e.terms == nil && !t.afterFinding(i) {
@@ -163,16 +163,16 @@ func (t *Transformer) surface(i, next int, e *entry) int {
 	if before {
 		t.trigger(i, next, effect)
 	}
-	if e.terms != nil && !e.dropped {
+	if e.terms != nil && !e.Dropped {
 		t.add(i, next, e.terms, e.parts, e, nil)
 	}
 	if effect != none && !before {
 		t.trigger(i, next, effect)
 	}
-	if e.ends {
+	if e.Ends {
 		t.trigger(i, next, stops)
 	}
-	if e.terms == nil && !e.dropped && (effect == none || effectRules[effect].traits&keepsTerm != 0) {
+	if e.terms == nil && !e.Dropped && (effect == none || effectRules[effect].traits&keepsTerm != 0) {
 		return i
 	}
 	return next
@@ -187,7 +187,7 @@ func (t *Transformer) afterFinding(i int) bool {
 // isKind reports whether event i is a concept of one of the kinds.
 func (t *Transformer) isKind(i int, kinds ...string) bool {
 	m := t.mentionOf(i)
-	return m != nil && m.entry != nil && slices.Contains(kinds, m.entry.kind)
+	return m != nil && m.entry != nil && slices.Contains(kinds, m.entry.Kind)
 }
 
 // mentionOf returns the mention of event i, nil if that is none.

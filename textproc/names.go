@@ -37,7 +37,7 @@ func (t *Transformer) titled(i int) int {
 		own := w.node != nil && w.correct == w && w.node.entry != nil
 		switch {
 		case own && (w.node.entry.effect != none || !t.namesFindings(i, point) &&
-			(!capitals || w.node.entry.kind == "admin")):
+			(!capitals || w.node.entry.Kind == "admin")):
 			return i
 		case t.isClass(i, role) && !t.isUnknown(at) && !capitals:
 			return i
@@ -169,7 +169,7 @@ func (t *Transformer) isFurther(i int) bool {
 	}
 	if w := t.lex[i].word; w != nil && w.node != nil {
 		e, next := t.longest(i)
-		return next == i+1 && (e == nil || e.effect == none && e.kind != "admin")
+		return next == i+1 && (e == nil || e.effect == none && e.Kind != "admin")
 	}
 	return true
 }

@@ -15,7 +15,7 @@ func (t *Transformer) closes(i int) bool {
 		return false
 	case e.kind == plusBefore || m.isTest() || t.lex[e.lex].c == '(':
 		return true
-	case m.entry == nil || m.entry.kind == "anatomy":
+	case m.entry == nil || m.entry.Kind == "anatomy":
 		return false
 	}
 	next := int(e.lex) + 1
@@ -129,7 +129,7 @@ func (t *Transformer) datedNow(i int) bool {
 		case mentioned:
 			m := &t.mentions[e.mention]
 			switch {
-			case first && m.entry != nil && m.entry.kind == "history", t.isClass(int(m.first), acting):
+			case first && m.entry != nil && m.entry.Kind == "history", t.isClass(int(m.first), acting):
 				return false
 			case m.measure == duration:
 				return m.terms[0] != t.v.typed[duration.first+len(duration.limits)] // the longest
@@ -317,7 +317,7 @@ func (t *Transformer) denyTriad(i int) {
 			if m.entry == nil || m.measure != nil {
 				return
 			}
-			switch m.entry.text {
+			switch m.entry.Name {
 			case "suicidal_ideation", "homicidal_ideation", "suicidal_ideation+homicidal_ideation", "hallucinations":
 				t.setStatus(m, Negated)
 			default:

@@ -112,7 +112,7 @@ func (t *Transformer) takesSign() bool {
 		return false
 	}
 	e := t.mentions[n-1].entry
-	return e.test || e.kind == "finding" || e.kind == "symptom" && n > 1
+	return e.Test || e.Kind == "finding" || e.Kind == "symptom" && n > 1
 }
 
 // signWord returns the effect of +ve or -ve, which end before lexeme next.

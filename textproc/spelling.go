@@ -74,23 +74,14 @@ func (s *speller) correct(raw string) *word {
 
 // oneEdit reports whether one letter inserted, left out, replaced or swapped with its neighbour turns a into b.
 func oneEdit(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	if len(b)-len(a) > 1 {
-		return false
+	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
-	i := 0
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	if len(a) < len(b) {
-		return a[i:] == b[i+1:]
-	}
-	if i == len(a) {
-		return false // equal
-	}
-	return a[i+1:] == b[i+1:] || i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+	swapped := len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
+	return swapped || a != b && len(a) <= 1 && len(b) <= 1
 }
 
 func ascii(s string) bool {

@@ -153,7 +153,7 @@ func (t *Transformer) mention(s *scope, i int) {
 	}
 	kind := ""
 	if m.entry != nil {
-		kind = m.entry.kind
+		kind = m.entry.Kind
 	}
 	if s.kin == int(m.first) && m.isTest() && kind == "finding" { // husband covid+
 		giveToKin(t, s, i)
@@ -173,10 +173,10 @@ func (t *Transformer) mention(s *scope, i int) {
 		s.denied = 0 // no cough, afebrile
 	}
 	s.refused = s.refused || m.entry != nil && t.is(int(m.first), "no") // no allergies, no meds, rash
-	if m.entry != nil && m.entry.now && (s.past || s.allergic || !s.fresh) {
+	if m.entry != nil && m.entry.Now && (s.past || s.allergic || !s.fresh) {
 		s.denied, s.past, s.allergic, s.another = 0, false, false, false
 	}
-	if s.past && (s.listed && kind == "symptom" && !m.entry.lasting || s.mechanisms && kind == "mechanism" ||
+	if s.past && (s.listed && kind == "symptom" && !m.entry.Lasting || s.mechanisms && kind == "mechanism" ||
 		s.listed && kind == "treatment" && !s.heading) {
 		s.past = false
 	}
@@ -217,7 +217,7 @@ func (t *Transformer) mention(s *scope, i int) {
 
 func (t *Transformer) setStatus(m *mention, s Status) {
 	m.status = s
-	m.plain = s == Historical && m.entry != nil && m.entry.kind == "history"
+	m.plain = s == Historical && m.entry != nil && m.entry.Kind == "history"
 }
 
 // isPredicate reports whether the item of a list that begins at event i, behind a comma, says how the patient is, which

@@ -75,7 +75,7 @@ func (t *Transformer) standing(m *mention) standing {
 	}
 	terms := m.terms[:len(m.terms)-m.parts]
 	if slices.ContainsFunc(terms, func(x *term) bool { return x.standing == nameable }) || len(terms) == 0 {
-		if m.entry.kind == "anatomy" {
+		if m.entry.Kind == "anatomy" {
 			return place
 		}
 		return nameable

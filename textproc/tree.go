@@ -22,19 +22,13 @@ type edge struct {
 
 // entry is the meaning of a surface.
 type entry struct {
+	Concept         // of a surface without one the name alone, the surface
 	terms   []*term // with parts, which come last
 	parts   int     // how many of terms are parts
-	kind    string
-	test    bool
-	ends    bool
-	now     bool
-	lasting bool
-	denied  bool // "afebrile"
-	dropped bool
+	denied  bool    // "afebrile"
 	senses  []sense // if the surface has several
 	effect  effect
 	measure *measure // to which a number after it belongs
-	text    string
 }
 
 // surfaceWord is a word, number or mark of a surface.
