@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -93,14 +94,8 @@ const (
 // targets (n₊+1)/(n₊+2) and 1/(n₋+2), which keep a finite even if the logits separate the classes. A negative slope is
 // replaced by 0: the probability must not fall when the logit rises.
 func fitPlatt(logits []float64, positive []bool) bundle.Calibration {
-	var n1, n0 float64
-	for _, y := range positive {
-		if y {
-			n1++
-		} else {
-			n0++
-		}
-	}
+	n1 := float64(lists.Count(positive, func(y bool) bool { return y }))
+	n0 := float64(len(positive)) - n1
 	target := map[bool]float64{true: (n1 + 1) / (n1 + 2), false: 1 / (n0 + 2)}
 	newton := linalg.Newton{
 		Loss: func(theta []float64) float64 {

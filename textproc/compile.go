@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // compile builds the tree of surfaces. The order matters: triggers and measures change entries of concepts, and
@@ -142,7 +144,7 @@ func (v *Vectorizer) several(senses []Sense, entries map[string]*entry) (map[str
 			}
 		}
 		if s.Cues != nil {
-			x.cues = setOf(s.Cues)
+			x.cues = lists.Set(s.Cues)
 			x.slashes = slices.ContainsFunc(s.Cues, func(cue string) bool {
 				return len(cue) > 1 && strings.Contains(cue, "/") && !strings.Contains(cue, "#")
 			})

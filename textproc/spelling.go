@@ -3,19 +3,13 @@ package textproc
 import (
 	"strings"
 	"sync"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // english holds common words that look like a misspelled word of the built-in concepts but are correct: waist is not
 // wrist. They are words of the SCOWL lists; concepts/english.txt says which.
-var english = sync.OnceValue(func() map[string]bool { return setOf(listed("english.txt")) })
-
-func setOf(words []string) map[string]bool {
-	set := make(map[string]bool, len(words))
-	for _, word := range words {
-		set[word] = true
-	}
-	return set
-}
+var english = sync.OnceValue(func() map[string]bool { return lists.Set(listed("english.txt")) })
 
 // minSpelled is the length of the shortest word that is corrected, in bytes.
 const minSpelled = 5

@@ -154,7 +154,7 @@ func newVectorizer(s Settings) (*Vectorizer, error) {
 		}
 		v.settings.StopWords[i] = stop
 	}
-	v.stops = setOf(v.settings.StopWords)
+	v.stops = lists.Set(v.settings.StopWords)
 	if err := v.compile(v.settings.Concepts); err != nil {
 		return nil, fmt.Errorf("%w: concepts: %w", ErrSettings, err)
 	}

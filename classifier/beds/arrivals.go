@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // slice is the grid on which arrivals are expected.
@@ -33,7 +35,7 @@ const holidayPrior = 8 // the weight, in days, of a factor of 1
 // fitRates counts arrivals in [from, to), and what became of the closed visits; wards are sorted.
 func fitRates(h *History, closed []Visit, loc *time.Location, wards []string) Rates {
 	var r Rates
-	holidays := dates(h.Holidays)
+	holidays := lists.Set(h.Holidays)
 	for u := h.From.Truncate(slice); u.Before(h.AsOf); u = u.Add(slice) {
 		if local := u.In(loc); !holidays[date(local)] {
 			r.Slices[local.Weekday()][local.Hour()]++
@@ -85,14 +87,6 @@ func (r *Rates) holidayFactor(h *History, holidays map[string]bool, observed flo
 		return 1
 	}
 	return (holidayPrior + n*observed/expected) / (holidayPrior + n)
-}
-
-func dates(days []string) map[string]bool {
-	set := map[string]bool{}
-	for _, d := range days {
-		set[d] = true
-	}
-	return set
 }
 
 func date(local time.Time) string { return local.Format(time.DateOnly) }
@@ -148,7 +142,7 @@ type arrivals struct {
 }
 
 func newArrivals(r *Rates, holidays []string, loc *time.Location) *arrivals {
-	a := &arrivals{loc: loc, hourly: r.hourly(), holiday: r.Holiday, holidays: dates(holidays)}
+	a := &arrivals{loc: loc, hourly: r.hourly(), holiday: r.Holiday, holidays: lists.Set(holidays)}
 	for b := range r.Bands {
 		band := &r.Bands[b]
 		n := float64(max(band.Arrivals, 1))

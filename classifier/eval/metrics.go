@@ -120,9 +120,18 @@ func share(part, rest float64) *float64 {
 	return new(part / (part + rest))
 }
 
-// check returns an error unless there are rows, one probability for each, and one group for each or none.
+// check is Check, and an error without rows.
 func check(y []bool, p []float64, groups []string) error {
-	if len(y) == 0 || len(y) != len(p) {
+	if len(y) == 0 {
+		return fmt.Errorf("%w: no outcomes", ErrShape)
+	}
+	return Check(y, p, groups)
+}
+
+// Check returns an error that wraps ErrShape unless there is one probability for each row, and one group for each or
+// none; one that wraps ErrProbability unless all are in [0,1].
+func Check(y []bool, p []float64, groups []string) error {
+	if len(y) != len(p) {
 		return fmt.Errorf("%w: %d outcomes, %d probabilities", ErrShape, len(y), len(p))
 	}
 	if groups != nil && len(groups) != len(y) {

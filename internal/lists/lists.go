@@ -53,3 +53,12 @@ func Take[T any](all []T, at []int) []T {
 	}
 	return Map(at, func(i int) T { return all[i] })
 }
+
+// Set returns the entries of a list, each true.
+func Set[T comparable](all []T) map[T]bool {
+	set := make(map[T]bool, len(all))
+	for _, v := range all {
+		set[v] = true
+	}
+	return set
+}

@@ -14,6 +14,9 @@ func TestLists(t *testing.T) {
 	if n := lists.Count([]int{4, 1, 5}, func(v int) bool { return v > 3 }); n != 2 {
 		t.Errorf("%d of 4, 1 and 5 are above 3", n)
 	}
+	if set := lists.Set([]string{"a", "a"}); !reflect.DeepEqual(set, map[string]bool{"a": true}) {
+		t.Errorf("the entries of a and a are %v", set)
+	}
 	if at := lists.Where(5, func(i int) bool { return i%2 == 1 }); !reflect.DeepEqual(at, []int{1, 3}) {
 		t.Errorf("%v below 5 are odd", at)
 	}

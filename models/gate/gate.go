@@ -219,16 +219,12 @@ func Judge(n Notes, s Settings) (*Verdict, error) {
 }
 
 func (n *Notes) check() error {
-	for _, list := range []struct {
-		length int
-		name   string
-	}{
-		{len(n.Challenger), "probabilities of the challenger"},
-		{lengthOr(n.Champion, n), "probabilities of the champion"},
-		{lengthOr(n.Patients, n), "patients"},
-	} {
-		if list.length != len(n.Admitted) {
-			return fmt.Errorf("%w: %d outcomes, %d %s", eval.ErrShape, len(n.Admitted), list.length, list.name)
+	if err := eval.Check(n.Admitted, n.Challenger, n.Patients); err != nil {
+		return fmt.Errorf("the challenger: %w", err)
+	}
+	if n.Champion != nil {
+		if err := eval.Check(n.Admitted, n.Champion, n.Patients); err != nil {
+			return fmt.Errorf("the champion: %w", err)
 		}
 	}
 	for _, g := range n.Groupings {
@@ -236,23 +232,7 @@ func (n *Notes) check() error {
 			return fmt.Errorf("%w: %d outcomes, %d levels of %q", eval.ErrShape, len(n.Admitted), len(g.Level), g.Name)
 		}
 	}
-	for i := range n.Admitted {
-		if p := n.Challenger[i]; !(p >= 0 && p <= 1) {
-			return fmt.Errorf("%w: %v of the challenger at note %d", eval.ErrProbability, p, i)
-		}
-		if n.Champion != nil && !(n.Champion[i] >= 0 && n.Champion[i] <= 1) {
-			return fmt.Errorf("%w: %v of the champion at note %d", eval.ErrProbability, n.Champion[i], i)
-		}
-	}
 	return nil
-}
-
-// lengthOr returns the length of a list, for nil that of the notes.
-func lengthOr[T any](list []T, n *Notes) int {
-	if list == nil {
-		return len(n.Admitted)
-	}
-	return len(list)
 }
 
 func (n *Notes) patients() int {

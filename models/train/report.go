@@ -155,16 +155,9 @@ func (c *Candidate) together(bundles []*bundle.Bundle, before *champion) (own []
 }
 
 func period(rows []Row) (from, to time.Time) {
-	for _, r := range rows {
-		if r.Arrived.IsZero() {
-			continue
-		}
-		if from.IsZero() || r.Arrived.Before(from) {
-			from = r.Arrived
-		}
-		if r.Arrived.After(to) {
-			to = r.Arrived
-		}
+	times := slices.DeleteFunc(lists.Map(rows, func(r Row) time.Time { return r.Arrived }), time.Time.IsZero)
+	if len(times) > 0 {
+		from, to = slices.MinFunc(times, time.Time.Compare), slices.MaxFunc(times, time.Time.Compare)
 	}
 	return from, to
 }
