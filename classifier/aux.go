@@ -18,11 +18,13 @@ import (
 
 // AuxValues is the training values of one column, row by row.
 type AuxValues struct {
-	Name        string
-	Kind        bundle.AuxKind
-	Values      []msg.Value
-	Patients    []string // of the rows
-	MinPatients int      // patients that a level and an end of the range need: a rarer one could identify a patient
+	Name     string
+	Kind     bundle.AuxKind
+	Values   []msg.Value
+	Patients []string // of the rows
+	// MinPatients is how many patients a level and an end of the range need, at most intake.LeastNamed: a rarer one could
+	// identify a patient.
+	MinPatients int
 }
 
 // NewAuxColumn learns levels, knots and means from training values. A number enters as a linear
@@ -33,13 +35,9 @@ type AuxValues struct {
 func NewAuxColumn(a AuxValues) bundle.AuxColumn {
 	c := bundle.AuxColumn{Name: a.Name, Kind: a.Kind, Mean: make([]float64, 1)}
 	if a.Kind == bundle.Categorical {
-		patients := map[string]map[string]bool{} // by level
+		patients := intake.Tally{}
 		for i, v := range a.Values {
-			level := intake.Level(v)
-			if patients[level] == nil {
-				patients[level] = map[string]bool{}
-			}
-			patients[level][a.Patients[i]] = true
+			patients.Add(intake.Level(v), a.Patients[i])
 		}
 		for level, of := range patients {
 			if len(of) >= a.MinPatients {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"unicode"
 
 	"github.com/wardcast/wardcast/models/report"
@@ -72,11 +73,10 @@ func CountRecurring(rows []Row) (r Recurring) {
 	}
 	seed := maphash.MakeSeed()
 	var texts []text
-	var buf []byte
 	for i := range rows {
-		var words int
-		if buf, words = appendWords(buf[:0], rows[i].Text); words >= longEnough {
-			texts = append(texts, text{maphash.Bytes(seed, buf), i})
+		words := strings.FieldsFunc(strings.ToLower(rows[i].Text), func(r rune) bool { return !unicode.IsLetter(r) })
+		if len(words) >= longEnough {
+			texts = append(texts, text{maphash.String(seed, strings.Join(words, " ")), i})
 		}
 	}
 	slices.SortFunc(texts, func(a, b text) int { return cmp.Compare(a.sum, b.sum) })
@@ -97,22 +97,4 @@ func CountRecurring(rows []Row) (r Recurring) {
 		r.Share = float64(r.Notes) / float64(len(texts))
 	}
 	return r
-}
-
-// appendWords appends the words of a text, letters only, in lower case behind a space, and returns their number.
-func appendWords(dst []byte, text string) (_ []byte, words int) {
-	inside := false
-	for _, r := range text {
-		if !unicode.IsLetter(r) {
-			inside = false
-			continue
-		}
-		if !inside {
-			inside = true
-			words++
-			dst = append(dst, ' ')
-		}
-		dst = append(dst, string(unicode.ToLower(r))...)
-	}
-	return dst, words
 }
