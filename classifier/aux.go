@@ -22,8 +22,8 @@ type AuxValues struct {
 	Kind     bundle.AuxKind
 	Values   []msg.Value
 	Patients []string // of the rows
-	// MinPatients is how many patients a level and an end of the range need, at most intake.LeastNamed: a rarer one could
-	// identify a patient.
+	// MinPatients is how many patients a level and an end of the range need, at most intake.LeastNamed: a rarer one
+	// could identify a patient.
 	MinPatients int
 }
 
