@@ -11,9 +11,11 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/mds"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/service/web/prediction"
 )
@@ -90,43 +92,36 @@ func (c *cache) of(set *scoring.Set, m *classifier.Model) *drawnTopics {
 		}
 		d.pushes = chart.Cover(pushes...)
 		if len(d.topics) > 0 {
-			d.places = layout(similarities(m.Parts().Topics), d.topics)
+			d.places = layout(distances(m.Parts().Topics), d.topics)
 		}
 		c.topics[m] = d
 	}
 	return c.topics[m]
 }
 
-// similarities returns the k×k cosines between the absolute weights of k topics, p×k: 1 less the squared Hellinger
-// distance of the squared weights as distributions over words. Topics that are orthogonal by sign alone are near.
-func similarities(topics mat.Matrix) *mat.SymDense {
-	p, k := topics.Dims()
-	columns := make([][]float64, k)
+// distances returns the k×k Hellinger distances between k topics, p×k, whose squared weights are distributions over
+// words. Topics that are orthogonal by sign alone are near.
+func distances(topics mat.Matrix) *mat.SymDense {
+	_, k := topics.Dims()
+	columns, d := make([][]float64, k), mat.NewSymDense(k, nil)
 	for t := range columns {
-		columns[t] = make([]float64, p)
-		for j := range p {
-			columns[t][j] = math.Abs(topics.At(j, t))
-		}
+		columns[t] = lists.Map(mat.Col(nil, t, topics), math.Abs)
 		if n := floats.Norm(columns[t], 2); n > 0 {
 			floats.Scale(1/n, columns[t])
 		}
-	}
-	c := mat.NewSymDense(k, nil)
-	for i := range k {
-		c.SetSym(i, i, 1)
-		for j := range i {
-			c.SetSym(i, j, min(1, floats.Dot(columns[i], columns[j])))
+		for other := range t {
+			d.SetSym(t, other, math.Sqrt(max(0, 1-floats.Dot(columns[t], columns[other]))))
 		}
 	}
-	return c
+	return d
 }
 
 // layout returns where topics lie: their principal coordinates (Gower 1966, Biometrika 53), stretched over the map,
 // with overlaps pushed apart. The same model has the same map.
-func layout(similarity *mat.SymDense, topics []classifier.Topic) []place {
+func layout(distances *mat.SymDense, topics []classifier.Topic) []place {
 	k := len(topics)
 	places := make([]place, k)
-	x, y := coordinates(similarity)
+	x, y := coordinates(distances)
 	stretch(x, mapWidth)
 	stretch(y, mapHeight)
 	var total float64
@@ -153,34 +148,16 @@ func layout(similarity *mat.SymDense, topics []classifier.Topic) []place {
 	return places
 }
 
-// coordinates returns the first two principal coordinates of things with these similarities.
-func coordinates(similarity *mat.SymDense) (x, y []float64) {
-	k := similarity.SymmetricDim()
-	x, y = make([]float64, k), make([]float64, k)
-	means, mean := make([]float64, k), 0.0
-	for i := range k {
-		for j := range k {
-			means[i] += similarity.At(i, j) / float64(k)
-		}
-		mean += means[i] / float64(k)
-	}
-	centred := mat.NewSymDense(k, nil)
-	for i := range k {
-		for j := range i + 1 {
-			centred.SetSym(i, j, similarity.At(i, j)-means[i]-means[j]+mean)
-		}
-	}
-	var eigen mat.EigenSym
-	if k < 3 || !eigen.Factorize(centred, true) {
-		for i := range k { // a row
-			x[i] = float64(i)
-		}
+// coordinates returns the first two principal coordinates of things at these distances, a row if there are not two.
+func coordinates(distances *mat.SymDense) (x, y []float64) {
+	k := distances.SymmetricDim()
+	x, y = lists.Make(k, func(i int) float64 { return float64(i) }), make([]float64, k)
+	var at mat.Dense
+	if n, _ := mds.TorgersonScaling(&at, nil, distances); k < 3 || n < 2 {
 		return x, y
 	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
 	for n, to := range [][]float64{x, y} {
-		mat.Col(to, k-1-n, &vectors)
+		mat.Col(to, n, &at)
 		// The sign is arbitrary.
 		if slices.MaxFunc(to, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) }) < 0 {
 			floats.Scale(-1, to)

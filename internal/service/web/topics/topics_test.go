@@ -203,8 +203,8 @@ func TestLayout(t *testing.T) {
 				weights.Set((7*i+j*(i%3+1))%200, i, 1/float64(j+1))
 			}
 		}
-		first := layout(similarities(weights), topics)
-		if d := cmp.Diff(first, layout(similarities(weights), topics), cmp.AllowUnexported(place{})); d != "" {
+		first := layout(distances(weights), topics)
+		if d := cmp.Diff(first, layout(distances(weights), topics), cmp.AllowUnexported(place{})); d != "" {
 			t.Errorf("%d topics: another map the second time: %s", k, d)
 		}
 		over := 0
