@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -267,29 +268,11 @@ func (d *dialer) tls(address string) (_ *tls.Config, err error) {
 	return c, nil
 }
 
-// logins are the SASL mechanisms.
-var logins = []struct {
-	name string
-	with func(user, password string) (sasl.Mechanism, error)
-}{
-	{"plain", func(user, password string) (sasl.Mechanism, error) {
-		return plain.Mechanism{Username: user, Password: password}, nil
-	}},
-	{"scram-sha-256", func(user, password string) (sasl.Mechanism, error) {
-		return scram.Mechanism(scram.SHA256, user, password)
-	}},
-	{"scram-sha-512", func(user, password string) (sasl.Mechanism, error) {
-		return scram.Mechanism(scram.SHA512, user, password)
-	}},
-}
+// hashes are those of SCRAM, by the name of the mechanism.
+var hashes = map[string]scram.Algorithm{"scram-sha-256": scram.SHA256, "scram-sha-512": scram.SHA512}
 
 // Mechanisms returns the names of the SASL mechanisms.
-func Mechanisms() (names []string) {
-	for _, l := range logins {
-		names = append(names, l.name)
-	}
-	return names
-}
+func Mechanisms() []string { return append([]string{"plain"}, slices.Sorted(maps.Keys(hashes))...) }
 
 // mechanism returns how to log in with the current password.
 func (d *dialer) mechanism() (sasl.Mechanism, error) {
@@ -301,6 +284,8 @@ func (d *dialer) mechanism() (sasl.Mechanism, error) {
 			return nil, err
 		}
 	}
-	i := slices.Index(Mechanisms(), s.Mechanism) // Check has verified it
-	return logins[i].with(s.User, password)
+	if hash := hashes[s.Mechanism]; hash != nil {
+		return scram.Mechanism(hash, s.User, password)
+	}
+	return plain.Mechanism{Username: s.User, Password: password}, nil // Check knows no other
 }

@@ -77,11 +77,8 @@ func IsTraceParent(value []byte) bool {
 		return false
 	}
 	for i, c := range value {
-		if layout[i] == '-' {
-			if c != '-' {
-				return false
-			}
-		} else if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+		digit := '0' <= c && c <= '9' || 'a' <= c && c <= 'f'
+		if layout[i] == '-' && c != '-' || layout[i] != '-' && !digit {
 			return false
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/embedded"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/service/bedstream"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/traces"
@@ -121,7 +122,6 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 	s := &stream{
 		source: t, name: "triage", noun: "note", group: o.Config.Kafka.Group, input: topics.Notes,
 		output: topics.Predictions, deadLetters: topics.DeadLetters, begun: make(chan struct{}),
-		others: []ingest.Topic{{Name: topics.Outcomes}, {Name: topics.Models, Partitions: 1, Compacted: true}},
 	}
 	a.streams = append(a.streams, s)
 	list := &champions{
@@ -141,7 +141,6 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 	if o.Config.Shadow.Generation != "" {
 		t.shadow = newShadow(o, t)
 		t.shadow.producer = ingest.NewProducer(a.client, t.shadow.log)
-		s.others = append(s.others, ingest.Topic{Name: topics.Shadow})
 		a.tasks = append(a.tasks,
 			task{name: "shadow", without: "no challenger scores in the shadow", run: func(ctx context.Context) error {
 				return t.shadow.run(ctx, o.Config.Models.Poll)
@@ -156,7 +155,6 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 		return err
 	}
 	a.demand = demand
-	s.others = append(s.others, ingest.Topic{Name: topics.BedDemand, Partitions: 1, Compacted: true})
 	a.tasks = append(append(a.tasks, labels...), forecasts...)
 	return nil
 }
@@ -293,11 +291,7 @@ func (a *App) topics(ctx context.Context) error {
 	if !a.CreateTopics {
 		return nil
 	}
-	var topics []ingest.Topic
-	for _, s := range a.streams {
-		topics = append(topics, ingest.Topic{Name: s.deadLetters, MaxMessageBytes: ingest.DeadLetterMaxMessageBytes})
-		topics = append(append(topics, ingest.Topic{Name: s.input}, ingest.Topic{Name: s.output}), s.others...)
-	}
+	topics := lists.Map(a.Config.TopicUses(), func(u config.TopicUse) ingest.Topic { return u.Topic })
 	return a.client.EnsureTopics(ctx, a.Logger, topics...)
 }
 

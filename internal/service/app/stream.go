@@ -42,7 +42,6 @@ type stream struct {
 	name                              string // value of the label stream
 	noun                              string // what one record is
 	group, input, output, deadLetters string
-	others                            []ingest.Topic // to create in addition
 
 	letters  deadletter.Watch
 	sent     atomic.Pointer[[]int64] // where the input's partitions ended after dead letters were last sent back

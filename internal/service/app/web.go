@@ -26,6 +26,8 @@ import (
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	pages "github.com/wardcast/wardcast/internal/service/web"
+	bedspage "github.com/wardcast/wardcast/internal/service/web/beds"
+	healthpage "github.com/wardcast/wardcast/internal/service/web/health"
 	livepage "github.com/wardcast/wardcast/internal/service/web/live"
 	"github.com/wardcast/wardcast/internal/wording"
 )
@@ -200,11 +202,9 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 			Store: t.store, Set: t.set, Explain: t.options, Live: w.live, Changed: notes.hint,
 		}
 		options.Routes, options.Page = pages.Routes(pages.Options{
-			Feed: w.feed, Store: t.store, Set: t.set, Explain: t.options, Demand: a.demand, Zone: zone,
-			Shifts: a.Config.HTTP.Shifts, Waiting: a.demand, LabelRoles: options.LabelRoles, Ready: a.readiness,
-			Away: a.pulse.away, Health: w.monitor.Snapshot, Replay: a.replay, Answered: a.answered, Trail: options.Trail,
-			Questionnaires: listed,
-			Topics:         w.topics.Index, Changed: notes.hint, Logger: w.log,
+			Options: &options, Feed: w.feed, Clock: &bedspage.Clock{Zone: zone, Shifts: a.Config.HTTP.Shifts},
+			Away: a.pulse.away, Health: w.monitor.Snapshot, Index: w.topics.Index, Questionnaires: listed,
+			Replays: healthpage.Replays{Send: a.replay, Answered: a.answered},
 		})
 	}
 	w.api = httpapi.New(options)

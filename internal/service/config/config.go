@@ -131,18 +131,45 @@ type Log struct {
 	Level string `yaml:"level"` // debug, info, warn, error
 }
 
-// KafkaTopics returns the names of the KafkaTopics that scoring reads or writes.
-func (c *Config) KafkaTopics() (names []string) {
+// TopicUse is what scoring needs of a KafkaTopic.
+type TopicUse struct {
+	ingest.Topic
+	Feeds       string // KafkaTopic of dead letters of this one, which takes larger messages
+	Keep        int    // days that retraining looks back, 0 if it does not read it
+	Beds        bool   // the bed demand looks back too
+	Read, Write bool
+	Replays     bool // dead letters are read from it, or sent back to it: without that the rest of serve works
+}
+
+// TopicUses lists the KafkaTopics that scoring reads or writes.
+func (c *Config) TopicUses() (all []TopicUse) {
+	const letters = ingest.DeadLetterMaxMessageBytes
 	if t := &c.Kafka.Topics; c.Models.Store != "" {
-		names = append(names, t.Notes, t.Predictions, t.DeadLetters, t.Outcomes, t.Models, t.BedDemand)
+		all = append(all,
+			TopicUse{
+				Topic: ingest.Topic{Name: t.Notes}, Feeds: t.DeadLetters, Keep: c.Retrain.WindowDays, Read: true, Replays: true,
+			},
+			TopicUse{Topic: ingest.Topic{Name: t.Outcomes}, Keep: c.Retrain.WindowDays, Beds: true, Read: true},
+			TopicUse{Topic: ingest.Topic{Name: t.Predictions}, Beds: true, Read: true, Write: true},
+			TopicUse{Topic: ingest.Topic{Name: t.DeadLetters, MaxMessageBytes: letters}, Write: true, Replays: true},
+			TopicUse{Topic: ingest.Topic{Name: t.Models, Partitions: 1, Compacted: true}, Read: true, Write: true},
+			TopicUse{Topic: ingest.Topic{Name: t.BedDemand, Partitions: 1, Compacted: true}, Read: true, Write: true})
 		if c.Shadow.Generation != "" {
-			names = append(names, t.Shadow)
+			all = append(all, TopicUse{Topic: ingest.Topic{Name: t.Shadow}, Write: true})
 		}
 	}
 	if t := &c.Questionnaires.Topics; len(c.Questionnaires.Models) > 0 {
-		names = append(names, t.Responses, t.Scores, t.DeadLetters)
+		all = append(all,
+			TopicUse{Topic: ingest.Topic{Name: t.Responses}, Feeds: t.DeadLetters, Read: true, Replays: true},
+			TopicUse{Topic: ingest.Topic{Name: t.Scores}, Write: true},
+			TopicUse{Topic: ingest.Topic{Name: t.DeadLetters, MaxMessageBytes: letters}, Write: true, Replays: true})
 	}
-	return names
+	return all
+}
+
+// KafkaTopics returns the names of the KafkaTopics that scoring reads or writes.
+func (c *Config) KafkaTopics() []string {
+	return lists.Map(c.TopicUses(), func(t TopicUse) string { return t.Name })
 }
 
 // Default returns the configuration of an empty file.

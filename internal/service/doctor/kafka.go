@@ -9,44 +9,11 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/ingest"
-	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/service/bedstream"
+	"github.com/wardcast/wardcast/internal/service/config"
 )
 
 const bedDays = int(bedstream.Remembered / (24 * time.Hour)) // that the bed demand looks back
-
-// topic is what the configuration needs of a KafkaTopic.
-type topic struct {
-	name      string
-	compacted bool
-	feeds     string // KafkaTopic of dead letters of this one, which takes larger messages
-	keep      int    // days that records are needed for, 0 for any time
-	read      bool
-	write     bool
-	replays   bool // dead letters are read from it, or sent back to it: without that the rest of serve works
-}
-
-func (d *doctor) topics() (all []topic) {
-	if t := &d.Kafka.Topics; d.Models.Store != "" {
-		all = append(all,
-			topic{name: t.Notes, read: true, feeds: t.DeadLetters, keep: d.Retrain.WindowDays, replays: true},
-			topic{name: t.Outcomes, read: true, keep: max(d.Retrain.WindowDays, bedDays)},
-			topic{name: t.Predictions, read: true, write: true, keep: bedDays},
-			topic{name: t.DeadLetters, write: true, replays: true},
-			topic{name: t.Models, compacted: true, read: true, write: true},
-			topic{name: t.BedDemand, compacted: true, read: true, write: true})
-		if d.Shadow.Generation != "" {
-			all = append(all, topic{name: t.Shadow, write: true})
-		}
-	}
-	if t := &d.Questionnaires.Topics; len(d.Questionnaires.Models) > 0 {
-		all = append(all,
-			topic{name: t.Responses, read: true, feeds: t.DeadLetters, replays: true},
-			topic{name: t.Scores, write: true},
-			topic{name: t.DeadLetters, write: true, replays: true})
-	}
-	return all
-}
 
 func (d *doctor) streams(ctx context.Context) {
 	connection, err := d.Kafka.Connection()
@@ -81,8 +48,7 @@ func (d *doctor) streams(ctx context.Context) {
 		return // brokers says so
 	}
 	defer client.Close()
-	all := d.topics()
-	names := lists.Map(all, func(t topic) string { return t.name })
+	all, names := d.TopicUses(), d.KafkaTopics()
 	states, err := client.Describe(ctx, names...)
 	if err != nil {
 		d.check("topics", "", func(bad found) {
@@ -110,41 +76,44 @@ func probe(ctx context.Context, connection ingest.Connection) error {
 	return client.Probe(ctx)
 }
 
-func (d *doctor) topic(t *topic, states map[string]*ingest.TopicState) {
-	s := states[t.name]
+func (d *doctor) topic(t *config.TopicUse, states map[string]*ingest.TopicState) {
+	s := states[t.Name]
 	if s == nil {
-		d.check("topic "+t.name, "", func(bad found) {
-			bad(Fail, "make it, for example with `wardcast serve --create-topics`", "topic %s does not exist", t.name)
+		d.check("topic "+t.Name, "", func(bad found) {
+			bad(Fail, "make it, for example with `wardcast serve --create-topics`", "topic %s does not exist", t.Name)
 		})
 		return
+	}
+	keep := t.Keep
+	if t.Beds {
+		keep = max(keep, bedDays)
 	}
 	policy, retention, limit := s.Settings[ingest.CleanupPolicy], s.Settings[ingest.Retention], size(s)
 	fine := fmt.Sprintf("partitions %d, %s=%s, %s=%s, %s=%d", s.Partitions, ingest.CleanupPolicy, policy,
 		ingest.Retention, retention, ingest.MaxMessageBytes, limit)
-	d.check("topic "+t.name, fine, func(bad found) {
+	d.check("topic "+t.Name, fine, func(bad found) {
 		set := func(name, setting, value string) string {
 			return fmt.Sprintf("kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s "+
 				"--add-config %s=%s", d.Kafka.Brokers[0], name, setting, value)
 		}
 		switch compacted := strings.Contains(policy, "compact"); {
 		case policy == "": // not visible
-		case t.compacted && !compacted:
-			bad(Warn, set(t.name, ingest.CleanupPolicy, "compact"),
-				"topic %s is not compacted: what is said once is lost after %s ms", t.name, retention)
-		case !t.compacted && compacted:
-			bad(Warn, set(t.name, ingest.CleanupPolicy, "delete"),
+		case t.Compacted && !compacted:
+			bad(Warn, set(t.Name, ingest.CleanupPolicy, "compact"),
+				"topic %s is not compacted: what is said once is lost after %s ms", t.Name, retention)
+		case !t.Compacted && compacted:
+			bad(Warn, set(t.Name, ingest.CleanupPolicy, "delete"),
 				"topic %s is compacted: earlier records of a visit are deleted, also before a scorer that was away "+
-					"has read them", t.name)
+					"has read them", t.Name)
 		}
-		if dead := states[t.feeds]; dead != nil && size(dead) > 0 && size(dead) <= limit {
-			bad(Warn, set(t.feeds, ingest.MaxMessageBytes, strconv.Itoa(ingest.DeadLetterMaxMessageBytes)),
-				"topic %s takes no larger messages than %s: its largest dead letters lack the message", t.feeds, t.name)
+		if dead := states[t.Feeds]; dead != nil && size(dead) > 0 && size(dead) <= limit {
+			bad(Warn, set(t.Feeds, ingest.MaxMessageBytes, strconv.Itoa(ingest.DeadLetterMaxMessageBytes)),
+				"topic %s takes no larger messages than %s: its largest dead letters lack the message", t.Feeds, t.Name)
 		}
 		const day = 24 * 3600 * 1000
-		if ms, err := strconv.Atoi(retention); err == nil && ms >= 0 && ms < t.keep*day {
-			bad(Warn, set(t.name, ingest.Retention, strconv.Itoa(t.keep*day)),
-				"topic %s keeps records for %d days, and retraining or bed demand looks back %d", t.name, ms/day,
-				t.keep)
+		if ms, err := strconv.Atoi(retention); err == nil && ms >= 0 && ms < keep*day {
+			bad(Warn, set(t.Name, ingest.Retention, strconv.Itoa(keep*day)),
+				"topic %s keeps records for %d days, and retraining or bed demand looks back %d", t.Name, ms/day, keep)
 		}
 	})
 }
@@ -167,7 +136,7 @@ func (d *doctor) copies(names []string, states map[string]*ingest.TopicState) {
 	})
 }
 
-func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all []topic,
+func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all []config.TopicUse,
 	states map[string]*ingest.TopicState,
 ) {
 	d.check("authorization", "the user may do all that serve does", func(bad found) {
@@ -179,15 +148,15 @@ func (d *doctor) authorization(ctx context.Context, client *ingest.Client, all [
 			}
 		}
 		for _, t := range all {
-			s := states[t.name]
+			s := states[t.Name]
 			if s == nil {
 				continue
 			}
-			if t.read || t.replays {
-				need(t.read, s.Allowed, ingest.Read, "Read", "topic", t.name)
+			if t.Read || t.Replays {
+				need(t.Read, s.Allowed, ingest.Read, "Read", "topic", t.Name)
 			}
-			if t.write || t.replays {
-				need(t.write, s.Allowed, ingest.Write, "Write", "topic", t.name)
+			if t.Write || t.Replays {
+				need(t.Write, s.Allowed, ingest.Write, "Write", "topic", t.Name)
 			}
 		}
 		var groups []string

@@ -109,10 +109,7 @@ func refusal(err error) Problem {
 
 // usedModel is a model in use, as GET /v1/models describes it.
 type usedModel struct {
-	Name         string           `json:"name"`
-	Version      string           `json:"version"`
-	Method       string           `json:"method"`
-	SHA256       string           `json:"sha256"`
+	msg.Model
 	Complaint    string           `json:"complaint"` // "" for the model of all complaints
 	Topics       int              `json:"topics"`
 	Trained      time.Time        `json:"trained"`
@@ -129,14 +126,11 @@ func (t *Triage) models(*query) http.Handler {
 	set := t.Set()
 	list := []usedModel{}
 	for _, name := range sortedNames(set.Models) {
-		m, about := set.Models[name], set.About[name]
-		info, training := m.Info(), about.Training
+		m, about, training := set.Models[name], set.About[name], set.About[name].Training
 		list = append(list, usedModel{
-			Name: info.Name, Version: info.Version, Method: info.Method, SHA256: info.SHA256,
-			Complaint: about.Complaint,
-			Topics:    m.Rank(), Trained: about.Created, Notes: training.Documents, Admitted: training.Positives,
-			From: known(training.From), To: known(training.To), Recalibrated: about.Recalibrated, Classes: m.Classes(),
-			Metrics: about.Metrics,
+			Model: m.Info(), Complaint: about.Complaint, Topics: m.Rank(), Trained: about.Created,
+			Notes: training.Documents, Admitted: training.Positives, From: known(training.From), To: known(training.To),
+			Recalibrated: about.Recalibrated, Classes: m.Classes(), Metrics: about.Metrics,
 		})
 	}
 	return JSON(map[string]any{"generation": set.Generation, "models": list})

@@ -5,16 +5,13 @@
 package web
 
 import (
-	"log/slog"
 	"net/http"
 	"time"
 
-	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
-	"github.com/wardcast/wardcast/internal/service/scoring"
 	bedsroom "github.com/wardcast/wardcast/internal/service/web/beds"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	healthroom "github.com/wardcast/wardcast/internal/service/web/health"
@@ -25,33 +22,20 @@ import (
 	"github.com/wardcast/wardcast/internal/service/web/try"
 	"github.com/wardcast/wardcast/internal/service/web/waiting"
 	"github.com/wardcast/wardcast/internal/wording"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/topicindex"
 )
 
-// Options say what the pages show.
+// Options say what the pages show besides what the API serves, which has all its parts.
 type Options struct {
+	*httpapi.Options
 	Feed    *live.Feed
-	Store   *models.Store
-	Set     func() *scoring.Set // the generation in use
-	Explain classifier.Options
-	Demand  httpapi.BedDemand // forecasts beds
-	Waiting httpapi.Waiting   // knows who waits
-	// LabelRoles may see the labels of those who wait.
-	LabelRoles []httpapi.Role
-	Zone       *time.Location                     // of all times
-	Shifts     []string                           // when shifts change, such as 07:00
-	Ready      func() (remarks string, err error) // that of httpapi.Options
-	Away       func() (time.Time, error)          // when Kafka last answered, and why it does not now, or nil
-	Health     func() *health.Snapshot            // returns the state of the process
-	Replay     healthroom.Replay                  // sends dead letters back
-	Answered   healthroom.Answered                // tells what came of them
-	Trail      *httpapi.Trail                     // the latest of the audit log
+	Clock   *bedsroom.Clock           // of all times
+	Away    func() (time.Time, error) // when Kafka last answered, and why it does not now, or nil
+	Health  func() *health.Snapshot   // returns the state of the process
+	Replays healthroom.Replays        // of dead letters
+	Index   *topicindex.Index         // searches the topics of all versions
 	// Questionnaires returns the questionnaires whose responses are scored, by name.
 	Questionnaires func() []*responses.Instrument
-	Changed        func()            // called when another generation was promoted
-	Topics         *topicindex.Index // searches the topics of all versions
-	Logger         *slog.Logger
 }
 
 // Page is a page of the top bar, which viewers may see.
@@ -67,18 +51,18 @@ func Pages() []Page {
 	return []Page{
 		{"/waiting", "Waiting", func(p *page, o *Options) routes { return waiting.New(p, o.Waiting, o.LabelRoles) }},
 		{"/live", "Live", func(p *page, o *Options) routes { return live.New(p, o.Feed) }},
-		{"/beds", "Beds", func(p *page, o *Options) routes {
-			return bedsroom.New(p, o.Demand, &bedsroom.Clock{Zone: o.Zone, Shifts: o.Shifts})
+		{"/beds", "Beds", func(p *page, o *Options) routes { return bedsroom.New(p, o.Demand, o.Clock) }},
+		{"/try", "Try a note", func(p *page, o *Options) routes {
+			return try.New(p, o.Triage.Set, o.Triage.Explain)
 		}},
-		{"/try", "Try a note", func(p *page, o *Options) routes { return try.New(p, o.Set, o.Explain) }},
-		{"/topics", "Topics", func(p *page, o *Options) routes { return topics.New(p, o.Set, o.Topics) }},
-		{"/models", "Models", func(p *page, o *Options) routes { return modelsroom.New(p, o.Store, o.Set, o.Changed) }},
+		{"/topics", "Topics", func(p *page, o *Options) routes { return topics.New(p, o.Triage.Set, o.Index) }},
+		{"/models", "Models", func(p *page, o *Options) routes {
+			return modelsroom.New(p, o.Triage.Store, o.Triage.Set, o.Triage.Changed)
+		}},
 		{"/questionnaires", "Questionnaires", func(p *page, o *Options) routes {
 			return questionnaires.New(p, o.Questionnaires)
 		}},
-		{"/health", "Health", func(p *page, o *Options) routes {
-			return healthroom.New(p, o.Health, healthroom.Replays{Send: o.Replay, Answered: o.Answered}, o.Trail)
-		}},
+		{"/health", "Health", func(p *page, o *Options) routes { return healthroom.New(p, o.Health, o.Replays, o.Trail) }},
 	}
 }
 
@@ -87,7 +71,7 @@ func (o *Options) state() frame.State {
 	if since, err := o.Away(); err != nil {
 		return frame.State{Text: "Kafka does not answer", Since: since.UnixMilli()}
 	}
-	if o.Set().Generation == "" {
+	if o.Triage.Set().Generation == "" {
 		return frame.State{Text: "no model yet", NoModel: true}
 	}
 	if _, err := o.Ready(); err != nil {
@@ -106,11 +90,11 @@ func (o *Options) state() frame.State {
 func Routes(o Options) ([]httpapi.Route, func(httpapi.Problem) http.Handler) {
 	f := frame.New(frame.Options{
 		State:      o.state,
-		Generation: func() string { return o.Set().Generation },
-		Zone:       o.Zone,
+		Generation: func() string { return o.Triage.Set().Generation },
+		Zone:       o.Clock.Zone,
 		Logger:     o.Logger,
 		Calibration: func(model, version string) *bundle.Calibration {
-			if m := o.Set().Models[model]; m != nil && m.Info().Version == version {
+			if m := o.Triage.Set().Models[model]; m != nil && m.Info().Version == version {
 				return m.Calibration()
 			}
 			return nil

@@ -23,9 +23,10 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/service/waitlist"
 	"github.com/wardcast/wardcast/internal/service/web"
+	"github.com/wardcast/wardcast/internal/service/web/beds"
+	healthroom "github.com/wardcast/wardcast/internal/service/web/health"
 	"github.com/wardcast/wardcast/internal/service/web/live"
 	"github.com/wardcast/wardcast/internal/service/web/webtest"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/topicindex"
 )
 
@@ -39,35 +40,32 @@ func newSite(t testing.TB) *site {
 	t.Helper()
 	s := &site{Site: webtest.New(t), feed: live.NewFeed(true)}
 	store, _, set := webtest.Store(t)
-	topics, use, changed := webtest.Topics(t, store), func() *scoring.Set { return set }, func() {}
-	routes, page := web.Routes(options(s.feed, store, use, topics, s))
-	s.Serve(routes, func(o *httpapi.Options) {
-		o.Page = page
-		o.Topics, o.Waiting = topics, unready{}
-		o.Triage = &httpapi.Triage{Store: store, Set: use, Live: httpapi.NewLive(), Changed: changed}
+	topics := webtest.Topics(t, store)
+	s.Serve(nil, func(o *httpapi.Options) {
+		o.Topics, o.Demand, o.Waiting, o.Trail = topics, unready{}, unready{}, &httpapi.Trail{}
+		o.Triage = &httpapi.Triage{
+			Store: store, Set: func() *scoring.Set { return set }, Live: httpapi.NewLive(), Changed: func() {},
+		}
+		o.Routes, o.Page = web.Routes(options(o, s.feed, topics))
 	})
 	return s
 }
 
-func options(feed *live.Feed, store *models.Store, set func() *scoring.Set, topics *topicindex.Index,
-	s *site,
-) web.Options {
+func options(api *httpapi.Options, feed *live.Feed, topics *topicindex.Index) web.Options {
 	triage := health.Status{
 		Stream: health.Stream{Name: "triage", Noun: "note", Generation: func() string { return "" }},
 		Tally:  &deadletter.Tally{},
 	}
 	return web.Options{
-		Feed: feed, Store: store, Set: set, Topics: topics, Logger: s.Logger, Changed: func() {},
-		Demand: unready{}, Waiting: unready{}, Zone: time.UTC,
-		Ready: func() (string, error) { return "", nil }, Away: func() (time.Time, error) { return time.Now(), nil },
-		Trail: &httpapi.Trail{},
+		Options: api, Feed: feed, Index: topics, Clock: &beds.Clock{Zone: time.UTC},
+		Away: func() (time.Time, error) { return time.Now(), nil },
 		Health: func() *health.Snapshot {
 			return &health.Snapshot{At: time.Now(), Streams: []health.Status{triage}}
 		},
 		Questionnaires: func() []*responses.Instrument { return nil },
-		Replay: func(context.Context, string, msg.Reason, bool) (deadletter.Sent, error) {
+		Replays: healthroom.Replays{Send: func(context.Context, string, msg.Reason, bool) (deadletter.Sent, error) {
 			return deadletter.Sent{}, nil
-		},
+		}},
 	}
 }
 

@@ -269,17 +269,13 @@ func (h *room) csv(*http.Request) http.Handler {
 	return out
 }
 
-// Replay sends the dead letters of a stream with a reason back to where they came from; a dry run counts them.
-type Replay func(ctx context.Context, stream string, reason msg.Reason, dryRun bool) (deadletter.Sent, error)
-
 // Replays send dead letters back and tell what came of them.
 type Replays struct {
-	Send     Replay
-	Answered Answered
+	// Send sends those of a stream with a reason back to where they came from; a dry run counts them.
+	Send func(ctx context.Context, stream string, reason msg.Reason, dryRun bool) (deadletter.Sent, error)
+	// Answered reports whether all that a stream's last replay sent is known to have been answered, by any scorer.
+	Answered func(ctx context.Context, stream string) bool
 }
-
-// Answered reports whether all that a stream's last replay sent is known to have been answered, by any scorer.
-type Answered func(ctx context.Context, stream string) bool
 
 const (
 	replayPatience = 20 * time.Second // bounds a replay, which must end before the server gives the request up
