@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
-	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
@@ -148,7 +146,7 @@ func (d *Demand) answer(m *made, q *httpapi.DemandQuery) ([]httpapi.Forecast, er
 			e.Calibration = beds.Calibration{} // it applies to the total
 		}
 		b := f.Message(&e)
-		answer := httpapi.Forecast{Value: b.AppendJSON(nil), Row: row(&b, component)}
+		answer := httpapi.Forecast{BedDemand: &b, Component: component}
 		if over {
 			n := beds.Observe(admitted, f.Ward, at, q.Window).Total(m.Options)
 			answer.Came = &n
@@ -170,24 +168,4 @@ func (d *Demand) envelope(f *fitted, c *beds.Forecast) beds.Envelope {
 		e.Beds = []int{n}
 	}
 	return e
-}
-
-// row returns a forecast in the column order of httpapi.DemandCSV.
-func row(b *msg.BedDemand, component string) []string {
-	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	t := &b.Total
-	beds, more, usual := "", "", ""
-	if len(b.Exceed) > 0 {
-		beds, more = strconv.Itoa(b.Exceed[0].Beds), number(b.Exceed[0].Probability)
-	}
-	if b.UsualMean.Set {
-		usual = number(b.UsualMean.Value)
-	}
-	return []string{
-		b.AsOf, b.Site, b.Ward, number(b.HorizonHours), component, strconv.Itoa(b.Waiting.Patients), number(t.Mean),
-		strconv.Itoa(t.Median),
-		strconv.Itoa(t.Interval80[0]), strconv.Itoa(t.Interval80[1]), strconv.Itoa(t.Interval95[0]),
-		strconv.Itoa(t.Interval95[1]),
-		beds, more, usual, strconv.FormatBool(b.Calibrated), strconv.FormatBool(b.OutcomesStale), b.BedsVersion,
-	}
 }

@@ -50,9 +50,8 @@ func FuzzMessages(f *testing.F) {
 		if err != nil || len(all) != 1 {
 			t.Fatal(all, err)
 		}
-		var b msg.BedDemand
-		if err := msg.DecodeBedDemand(all[0].Value, &b); err != nil || b.Waiting.Patients > 1 {
-			t.Fatal(b, err)
+		if all[0].Waiting.Patients > 1 {
+			t.Fatal(all[0])
 		}
 	})
 }

@@ -173,11 +173,7 @@ func (r *running) ask(q httpapi.DemandQuery) map[string]string {
 	}
 	wards := map[string]string{}
 	for _, f := range all {
-		var b msg.BedDemand
-		if err := msg.DecodeBedDemand(f.Value, &b); err != nil || len(f.Row) != 18 {
-			r.s.Fatalf("%s, %q: %v", f.Value, f.Row, err)
-		}
-		wards[b.Ward] = string(f.Value)
+		wards[f.Ward] = string(f.AppendJSON(nil))
 	}
 	return wards
 }

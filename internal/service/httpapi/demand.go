@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/lists"
 )
 
@@ -36,9 +37,28 @@ type DemandQuery struct {
 
 // Forecast is the forecast for one ward.
 type Forecast struct {
-	Value json.RawMessage // as on triage.bed-demand
-	Row   []string        // of DemandCSV
-	Came  *int            // the admissions that were decided in the window, nil until it is over or if it is not known
+	*msg.BedDemand
+	Component string // the patients of the query: waiting, coming, or total
+	Came      *int   // the admissions that were decided in the window, nil until it is over or if it is not known
+}
+
+// row returns a forecast in the order of the columns of DemandCSV.
+func (f *Forecast) row() []string {
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	t := &f.Total
+	beds, more, usual := "", "", ""
+	if len(f.Exceed) > 0 {
+		beds, more = strconv.Itoa(f.Exceed[0].Beds), number(f.Exceed[0].Probability)
+	}
+	if f.UsualMean.Set {
+		usual = number(f.UsualMean.Value)
+	}
+	return []string{
+		f.AsOf, f.Site, f.Ward, number(f.HorizonHours), f.Component, strconv.Itoa(f.Waiting.Patients), number(t.Mean),
+		strconv.Itoa(t.Median), strconv.Itoa(t.Interval80[0]), strconv.Itoa(t.Interval80[1]),
+		strconv.Itoa(t.Interval95[0]), strconv.Itoa(t.Interval95[1]), beds, more, usual,
+		strconv.FormatBool(f.Calibrated), strconv.FormatBool(f.OutcomesStale), f.BedsVersion,
+	}
 }
 
 // HistoryQuery says which forecasts of the past are compared with what came.
@@ -103,8 +123,8 @@ const (
 func DemandCSV(name string, all []Forecast) *CSV {
 	out := NewCSV(name, "as_of", "site", "ward", "horizon_hours", "component", "patients", "mean", "median", "lo80",
 		"hi80", "lo95", "hi95", "beds", "p_more", "usual_mean", "calibrated", "outcomes_stale", "beds_version")
-	for _, f := range all {
-		out.Add(f.Row...)
+	for i := range all {
+		out.Add(all[i].row()...)
 	}
 	return out
 }
@@ -116,7 +136,7 @@ func (a *API) demand(q *query) http.Handler {
 		all, err := a.options.Demand.Forecasts(q.Context(), wanted)
 		answer := http.Handler(DemandCSV("", all))
 		if kind, _, err := mime.ParseMediaType(q.Header.Get("Accept")); err != nil || kind != "text/csv" {
-			values := lists.Map(all, func(f Forecast) json.RawMessage { return f.Value })
+			values := lists.Map(all, func(f Forecast) json.RawMessage { return f.AppendJSON(nil) })
 			answer = JSON(map[string]any{"forecasts": values})
 		}
 		return headed(answer, "Vary", "Accept"), err

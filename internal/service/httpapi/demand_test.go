@@ -2,12 +2,12 @@ package httpapi_test
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
@@ -19,9 +19,13 @@ type forecasts struct {
 
 func (a *forecasts) Forecasts(_ context.Context, q *httpapi.DemandQuery) ([]httpapi.Forecast, error) {
 	a.demand = q
-	return []httpapi.Forecast{
-		{Value: json.RawMessage(`{"ward":"MED"}`), Row: []string{"2026-11-20T08:00:00Z", "A", "MED", "8"}},
-	}, a.err
+	return []httpapi.Forecast{{
+		Component: "total", BedDemand: &msg.BedDemand{
+			AsOf: "2026-11-20T08:00:00Z", Site: "A", Ward: "MED", HorizonHours: 8, UsualMean: msg.Some(2.5),
+			Exceed: []msg.DemandAbove{{Beds: 6, Probability: 0.25}}, BedsVersion: "v",
+			Total: msg.DemandTotal{Mean: 3.5, Median: 3, Interval80: [2]int{1, 5}, Interval95: [2]int{0, 7}},
+		},
+	}}, a.err
 }
 
 func (a *forecasts) History(_ context.Context, q *httpapi.HistoryQuery) (*httpapi.DemandHistory, error) {
@@ -58,7 +62,7 @@ func TestBedDemand(t *testing.T) {
 	s := newSite(t, func(o *httpapi.Options) { o.Demand = a })
 	got := s.ask("GET /v1/bed-demand?ward=MED&window=90m&at=2026-11-20T08:00:00Z&include=waiting&beds=MED:6,SURG:4", "",
 		nil)
-	if got.status != http.StatusOK || got.body != `{"forecasts":[{"ward":"MED"}]}`+"\n" {
+	if got.status != http.StatusOK || !strings.HasPrefix(got.body, `{"forecasts":[{"schema_version":"1","site":"A","ward":"MED","as_of":`) {
 		t.Errorf("%+v", got)
 	}
 	same(t, "query", &httpapi.DemandQuery{
@@ -67,7 +71,7 @@ func TestBedDemand(t *testing.T) {
 	}, a.demand)
 	got = s.ask("GET /v1/bed-demand", "", with(nil, "Accept", "text/csv"))
 	want := "as_of,site,ward,horizon_hours,component,patients,mean,median,lo80,hi80,lo95,hi95,beds,p_more,usual_mean," +
-		"calibrated,outcomes_stale,beds_version\n2026-11-20T08:00:00Z,A,MED,8\n"
+		"calibrated,outcomes_stale,beds_version\n2026-11-20T08:00:00Z,A,MED,8,total,0,3.5,3,1,5,0,7,6,0.25,2.5,false,false,v\n"
 	if got.body != want || got.header.Get("Content-Type") != "text/csv; charset=utf-8" {
 		t.Errorf("%+v", got)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 )
@@ -271,19 +272,7 @@ func (h *room) ask(ctx context.Context, q *query) (*demanded, error) {
 
 func forecasts(ctx context.Context, demand httpapi.BedDemand, q *httpapi.DemandQuery) ([]outlook, error) {
 	answers, err := demand.Forecasts(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]outlook, len(answers))
-	for i := range answers {
-		var b msg.BedDemand
-		if err := msg.DecodeBedDemand(answers[i].Value, &b); err != nil {
-			return nil, fmt.Errorf("reading a forecast: %w", err)
-		}
-		list[i] = newOutlook(&b)
-		list[i].came = answers[i].Came
-	}
-	return list, nil
+	return lists.Map(answers, newOutlook), err
 }
 
 func (h *room) page(r *http.Request) http.Handler {

@@ -127,7 +127,7 @@ func (d *hospitalDemand) Forecasts(_ context.Context, q *httpapi.DemandQuery) (o
 		if d.wards != nil && b.Ward != forecast.All {
 			b.Ward = d.wards(b.Ward)
 		}
-		one := httpapi.Forecast{Value: b.AppendJSON(nil), Row: []string{b.AsOf, b.Ward, frame.Exact(b.Total.Mean)}}
+		one := httpapi.Forecast{BedDemand: &b}
 		if !at.Add(q.Window).After(d.now) {
 			n := forecast.Observe(d.known(d.now), all[i].Ward, at, q.Window).Total(
 				forecast.Options{WithoutComing: !q.Coming, WithoutWaiting: !q.Waiting})
@@ -153,7 +153,7 @@ var simulatedPast = sync.OnceValues(func() (points []httpapi.HistoryPoint, err e
 		for _, o := range all {
 			points = append(points, httpapi.HistoryPoint{
 				At: at, Ward: o.Ward, Window: "8h", Expected: o.Total.Mean, Low: &o.Total.Interval80[0],
-				High: &o.Total.Interval80[1], Actual: o.came,
+				High: &o.Total.Interval80[1], Actual: o.Came,
 			})
 		}
 	}
@@ -471,7 +471,7 @@ func TestDots(t *testing.T) {
 		var d forecast.Distribution
 		forecast.NegativeBinomialTo(&d, c.mean, 20)
 		b := &msg.BedDemand{Calibrated: true, Total: msg.DemandTotal{PMF: msg.PMF{Offset: d.Offset, P: d.P}}}
-		o := newOutlook(b)
+		o := newOutlook(httpapi.Forecast{BedDemand: b})
 		for _, size := range []dotsSize{wideDots, narrowDots} {
 			p := newDots(&o, c.free, "20:00", size)
 			dots, rings, limit := 0, 0, p.Width
@@ -513,9 +513,9 @@ func TestPlot(t *testing.T) {
 	for i := range 3 {
 		var d forecast.Distribution
 		forecast.NegativeBinomialTo(&d, float64(2*i+1), 20)
-		hours = append(hours, newOutlook(&msg.BedDemand{
+		hours = append(hours, newOutlook(httpapi.Forecast{BedDemand: &msg.BedDemand{
 			HorizonHours: float64(i + 1), Total: msg.DemandTotal{PMF: msg.PMF{Offset: d.Offset, P: d.P}},
-		}))
+		}}))
 	}
 	goldentest.Equal(t, "testdata/beds-fan.golden.html", []byte(newFan(page, hours, true).SVG()+"\n"))
 }

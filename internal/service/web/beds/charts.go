@@ -42,8 +42,8 @@ func newDots(o *outlook, free int, by string, size dotsSize) *chart.Chart {
 	if free >= 0 {
 		low, high = max(0, min(low, free)), max(high, free+1)
 	}
-	if o.came != nil {
-		low, high = min(low, *o.came), max(high, *o.came)
+	if o.Came != nil {
+		low, high = min(low, *o.Came), max(high, *o.Came)
 	}
 	wide := (high-low)/size.columns + 1 // counts in a column
 	if free >= 0 {
@@ -84,10 +84,10 @@ func newDots(o *outlook, free int, by string, size dotsSize) *chart.Chart {
 		ticks = append(ticks, chart.Tick{At: float64(i), Label: label})
 	}
 	c.AxisX("Beds needed by "+by+" (each dot is 1 chance in 20)", ticks...)
-	if o.came != nil {
-		at := chart.At(float64(min(max(*o.came, low), high)-low)/float64(wide), c.Y.To)
+	if o.Came != nil {
+		at := chart.At(float64(min(max(*o.Came, low), high)-low)/float64(wide), c.Y.To)
 		c.Line("limit", chart.At(at.X, 0), at)
-		c.Label("strong mid", at, chart.At(0, -12), needed(*o.came))
+		c.Label("strong mid", at, chart.At(0, -12), needed(*o.Came))
 	}
 	if free >= 0 {
 		end := float64(free+1-low)/float64(wide) - 0.5
@@ -158,8 +158,8 @@ func (page *view) strip(o *outlook) template.HTML {
 		c.Bar(bar, chart.At(low-stands*most, 10), chart.At(high+stands*most, 20))
 	}
 	c.Dot("open", chart.At(float64(o.Total.Median), 15), 3.5)
-	if o.came != nil {
-		c.Dot("used", chart.At(float64(min(*o.came, page.Most)), 15), 4)
+	if o.Came != nil {
+		c.Dot("used", chart.At(float64(min(*o.Came, page.Most)), 15), 4)
 	} else if n, known := page.freeOf(o.Ward); known {
 		c.Line("mark", chart.At(float64(n)+0.5, 3), chart.At(float64(n)+0.5, 27))
 	}
@@ -201,9 +201,9 @@ func newFan(page *view, hours []outlook, ranges bool) *fan {
 		o := &hours[i]
 		totals, windows = append(totals, o.total), append(windows, time.Duration(o.HorizonHours*float64(time.Hour)))
 		most = max(most, o.total.Quantile(bands[0].high))
-		if o.came != nil {
-			most = max(most, *o.came)
-			came = append(came, chart.At(o.HorizonHours, float64(*o.came)))
+		if o.Came != nil {
+			most = max(most, *o.Came)
+			came = append(came, chart.At(o.HorizonHours, float64(*o.Came)))
 		}
 	}
 	free, known := page.freeOf(page.Ward)
@@ -255,8 +255,8 @@ func newFan(page *view, hours []outlook, ranges bool) *fan {
 			By: page.by(windows[i+1]), Low: t.Quantile(bands[1].low), Middle: t.Quantile(0.5),
 			High: t.Quantile(bands[1].high), Came: frame.Unknown,
 		}
-		if row.Shown, row.Why = hours[i].trust(); hours[i].came != nil {
-			row.Came = strconv.Itoa(*hours[i].came)
+		if row.Shown, row.Why = hours[i].trust(); hours[i].Came != nil {
+			row.Came = strconv.Itoa(*hours[i].Came)
 		}
 		f.Rows = append(f.Rows, row)
 	}

@@ -85,8 +85,8 @@ func (page *view) sheet(d *demanded) http.Handler {
 		if n, known := page.freeOf(o.Ward); known {
 			beds, chance = strconv.Itoa(n), wording.Fixed(o.total.Exceed(n), 2)
 		}
-		if o.came != nil {
-			came = strconv.Itoa(*o.came)
+		if o.Came != nil {
+			came = strconv.Itoa(*o.Came)
 		}
 		out.Add(ward, local(page.asOf), local(page.asOf.Add(time.Duration(o.HorizonHours*float64(time.Hour)))),
 			wording.Fixed(o.Total.Mean, 2), low, high, frame.Capital(worth), wording.Fixed(o.Waiting.Mean, 2), usual, beds,

@@ -13,6 +13,7 @@ import (
 	forecast "github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/wording"
 )
@@ -72,13 +73,12 @@ type wardRow struct {
 }
 
 type outlook struct {
-	*msg.BedDemand
+	httpapi.Forecast
 	total forecast.Distribution
-	came  *int // the admissions in the window, nil until it is over
 }
 
-func newOutlook(b *msg.BedDemand) outlook {
-	return outlook{BedDemand: b, total: forecast.Distribution{Offset: b.Total.PMF.Offset, P: b.Total.PMF.P}}
+func newOutlook(f httpapi.Forecast) outlook {
+	return outlook{f, forecast.Distribution{Offset: f.Total.PMF.Offset, P: f.Total.PMF.P}}
 }
 
 // trust returns whether the range may be shown, and in a few words why not or what it is worth, "" if it was checked.
@@ -148,7 +148,7 @@ func (page *view) fill(d *demanded) {
 			page.configured[o.Ward] = o.Exceed[0].Beds
 		}
 	}
-	page.Came = chosen.came != nil && !page.At.IsZero()
+	page.Came = chosen.Came != nil && !page.At.IsZero()
 	page.CSV, page.JSON = frame.Address(csvPath, page.address()), page.api()
 	page.Link = page.LinkTo("at", page.asOf.UTC().Format(time.RFC3339))
 	if page.Ahead == 0 {
@@ -261,10 +261,10 @@ func (page *view) row(o *outlook) wardRow {
 		w.Chance, w.Width = frame.Percent(w.chance)+" %", 100*w.chance
 		w.Warn, w.Some = w.chance >= warnFrom, w.chance >= someFrom
 	}
-	if o.came != nil {
-		w.Came = strconv.Itoa(*o.came)
+	if o.Came != nil {
+		w.Came = strconv.Itoa(*o.Came)
 		if shown {
-			w.Verdict = verdict(o.Total.Interval80[0], o.Total.Interval80[1], *o.came)
+			w.Verdict = verdict(o.Total.Interval80[0], o.Total.Interval80[1], *o.Came)
 			w.Missed = w.Verdict != "held"
 		}
 	}
@@ -319,8 +319,8 @@ func (page *view) lead(o *outlook) {
 	}
 	l.Trust = page.trusted(o)
 	if page.Came {
-		if l.Came = needed(*o.came); shown {
-			l.Verdict = "The range " + verdict(o.Total.Interval80[0], o.Total.Interval80[1], *o.came) + "."
+		if l.Came = needed(*o.Came); shown {
+			l.Verdict = "The range " + verdict(o.Total.Interval80[0], o.Total.Interval80[1], *o.Came) + "."
 			l.Verdict = strings.Replace(l.Verdict, "missed", "was missed", 1)
 		}
 	}
