@@ -99,24 +99,17 @@ func (data *figuresView) fill(r *report.Report) {
 		report.Latest:    "of the latest training notes, predicted with coefficients from the earlier notes",
 		report.OutOfFold: "training notes, by cross-validation",
 	}[r.Kind]
-	data.Measures = []measure{
-		{
-			Name: "AUROC", Estimate: m.AUROC,
-			Means: "chance that a patient who was admitted has the higher probability of two; 0.5 is a coin",
-		},
-		{Name: "AUPRC", Estimate: m.AUPRC, Means: "precision over all sensitivities; the share admitted is a coin"},
-		{Name: "Brier score", Estimate: &m.Brier, Means: "mean squared error of the probability; less is better"},
-		{Name: "Scaled Brier score", Estimate: m.BrierScaled, Means: "1 is perfect, 0 knows only the share admitted"},
-		{Name: "Log loss", Estimate: &m.LogLoss, Means: "punishes confident errors; less is better"},
-		{Name: "Calibration slope", Estimate: m.CalibrationSlope, Means: "1 is right; below 1 the probabilities are " +
-			"too extreme"},
-		{
-			Name: "Calibration intercept", Estimate: m.CalibrationIntercept,
-			Means: "0 is right; above 0 too few admissions are expected",
-		},
-		{Name: "Observed / expected", Estimate: m.ObservedExpected, Means: "admissions for each one expected; 1 is " +
-			"right"},
+	add := func(name string, e *eval.Estimate, means string) {
+		data.Measures = append(data.Measures, measure{Name: name, Estimate: e, Means: means})
 	}
+	add("AUROC", m.AUROC, "chance that a patient who was admitted has the higher probability of two; 0.5 is a coin")
+	add("AUPRC", m.AUPRC, "precision over all sensitivities; the share admitted is a coin")
+	add("Brier score", &m.Brier, "mean squared error of the probability; less is better")
+	add("Scaled Brier score", m.BrierScaled, "1 is perfect, 0 knows only the share admitted")
+	add("Log loss", &m.LogLoss, "punishes confident errors; less is better")
+	add("Calibration slope", m.CalibrationSlope, "1 is right; below 1 the probabilities are too extreme")
+	add("Calibration intercept", m.CalibrationIntercept, "0 is right; above 0 too few admissions are expected")
+	add("Observed / expected", m.ObservedExpected, "admissions for each one expected; 1 is right")
 	if e := m.CalibrationError; e != nil {
 		data.Measures = append(data.Measures, measure{
 			Name: "Calibration error", Estimate: &eval.Estimate{Value: *e}, Alone: true,
