@@ -1,13 +1,18 @@
 package config
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // value is a value of the file with its key, for example kafka.topics.notes.
@@ -107,4 +112,70 @@ func named(message string, found []value) string {
 		is = kind(said[2])
 	}
 	return fmt.Sprintf("line %s: %s%s is not %s", said[1], key, is, kind(said[4]))
+}
+
+var unknownField = regexp.MustCompile(`field (\S+) not found in type \w+\.(\w+)`)
+
+// explain rewrites yaml's errors about unknown keys and values of the wrong type.
+func explain(err error, found []value) error {
+	t, ok := errors.AsType[*yaml.TypeError](err)
+	if !ok {
+		return err
+	}
+	var errs []error
+	for _, line := range t.Errors {
+		line = named(line, found)
+		errs = append(errs, errors.New(unknownField.ReplaceAllStringFunc(line, func(s string) string {
+			found := unknownField.FindStringSubmatch(s)
+			known := keys(reflect.TypeFor[Config](), found[2])
+			if len(known) == 0 { // nothing to suggest: the type has no name
+				return fmt.Sprintf("unknown key %q", found[1])
+			}
+			return fmt.Sprintf("unknown key %q; the nearest known key is %q", found[1], nearest(found[1], known))
+		})))
+	}
+	return errors.Join(errs...)
+}
+
+// keys returns the YAML keys of the type with this name within t.
+func keys(t reflect.Type, name string) []string {
+	if t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var own []string
+	for f := range t.Fields() {
+		own = append(own, f.Tag.Get("yaml"))
+		if inner := keys(f.Type, name); inner != nil {
+			return inner
+		}
+	}
+	if t.Name() == name {
+		return own
+	}
+	return nil
+}
+
+// nearest returns the first key of the smallest edit distance to s.
+func nearest(s string, keys []string) string {
+	return slices.MinFunc(keys, func(a, b string) int { return cmp.Compare(edits(s, a), edits(s, b)) })
+}
+
+// edits is the Levenshtein distance of a and b.
+func edits(a, b string) int {
+	row := lists.Make(len(b)+1, func(j int) int { return j })
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
 }
