@@ -27,8 +27,6 @@ type backlog struct {
 	// are left or came makes progress: joining the group again mends nothing.
 	carried failure
 	looks   time.Duration // in which the end of a partition must have been read, or its lag is unknown
-
-	lag, unknown, oldest, held *prometheus.Desc
 }
 
 type waiting struct {
@@ -58,28 +56,22 @@ func (t *failure) fail(err error) {
 }
 
 func newBacklog(looks time.Duration) *backlog {
-	return &backlog{
-		looks:      looks,
-		partitions: make(map[int]*waiting),
-		lag: prometheus.NewDesc("wardcast_ingest_lag_records",
-			"Records in the input topic without an answer yet.", []string{"partition"}, nil),
-		unknown: prometheus.NewDesc("wardcast_ingest_lag_unknown_partitions", "Partitions whose lag may be larger "+
-			"than said, or is not said: their leaders have not answered for 15 s.", nil, nil),
-		held: prometheus.NewDesc("wardcast_ingest_open_transaction_seconds", "How long a producer's open "+
-			"transaction has held back the records of a partition, at most; 0 if none does.", nil, nil),
-		oldest: prometheus.NewDesc("wardcast_ingest_oldest_unanswered_seconds", "Age of the oldest record that was "+
-			"read and has no answer yet, by its timestamp; 0 if all are answered.", nil, nil),
-	}
+	return &backlog{looks: looks, partitions: make(map[int]*waiting)}
 }
 
-func (b *backlog) Describe(descs chan<- *prometheus.Desc) {
-	descs <- b.lag
-	descs <- b.unknown
-	descs <- b.oldest
-	descs <- b.held
+// readings returns the metrics of the backlog.
+func (b *backlog) readings() prometheus.Collector {
+	return meter.New(nil, "wardcast_ingest_").Readings(b.measure,
+		[]string{"lag_records", "Records in the input topic without an answer yet.", "partition"},
+		[]string{"lag_unknown_partitions", "Partitions whose lag may be larger than said, or is not said: their " +
+			"leaders have not answered for 15 s."},
+		[]string{"open_transaction_seconds", "How long a producer's open transaction has held back the records of a " +
+			"partition, at most; 0 if none does."},
+		[]string{"oldest_unanswered_seconds", "Age of the oldest record that was read and has no answer yet, by its " +
+			"timestamp; 0 if all are answered."})
 }
 
-func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
+func (b *backlog) measure(set meter.Set) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var oldest, held time.Duration
@@ -91,8 +83,7 @@ func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
 		if w.next < 0 || w.endRead.IsZero() {
 			continue
 		}
-		metrics <- prometheus.MustNewConstMetric(b.lag, prometheus.GaugeValue, float64(max(0, w.end-w.next)),
-			strconv.Itoa(id))
+		set("lag_records", float64(max(0, w.end-w.next)), strconv.Itoa(id))
 		if !w.oldest.IsZero() {
 			oldest = max(oldest, time.Since(w.oldest))
 		}
@@ -100,9 +91,9 @@ func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
 			held = max(held, time.Since(w.held))
 		}
 	}
-	metrics <- prometheus.MustNewConstMetric(b.unknown, prometheus.GaugeValue, float64(unknown))
-	metrics <- prometheus.MustNewConstMetric(b.oldest, prometheus.GaugeValue, oldest.Seconds())
-	metrics <- prometheus.MustNewConstMetric(b.held, prometheus.GaugeValue, held.Seconds())
+	set("lag_unknown_partitions", float64(unknown))
+	set("oldest_unanswered_seconds", oldest.Seconds())
+	set("open_transaction_seconds", held.Seconds())
 }
 
 // assign sets the partitions and keeps what is known of those that were assigned before.

@@ -125,7 +125,7 @@ func New(cfg Config) (*Consumer, error) {
 	}
 	all := prometheus.NewRegistry()
 	m, waiting := newMetrics(all), newBacklog(3*client.pauses.backlog)
-	all.MustRegister(waiting)
+	all.MustRegister(waiting.readings())
 	if cfg.Registerer != nil {
 		if err := cfg.Registerer.Register(all); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)

@@ -54,6 +54,38 @@ func (m Meter) Histograms(name, help string, buckets []float64, labels ...string
 	return m.factory.NewHistogramVec(opts, labels)
 }
 
+// Set sets a gauge of Readings by its name, without the prefix.
+type Set func(name string, value float64, labels ...string)
+
+type readings struct {
+	read   func(Set)
+	gauges map[string]*prometheus.Desc
+}
+
+// Readings returns gauges, each a name, a help text and its labels, that read finds together whenever they are read.
+// Those that it does not set are left out. The caller registers them.
+func (m Meter) Readings(read func(Set), gauges ...[]string) prometheus.Collector {
+	r := &readings{read, map[string]*prometheus.Desc{}}
+	for _, g := range gauges {
+		r.gauges[g[0]] = prometheus.NewDesc(m.prefix+g[0], g[1], g[2:], nil)
+	}
+	return r
+}
+
+// Describe implements prometheus.Collector.
+func (r *readings) Describe(all chan<- *prometheus.Desc) {
+	for _, gauge := range r.gauges {
+		all <- gauge
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (r *readings) Collect(all chan<- prometheus.Metric) {
+	r.read(func(name string, value float64, labels ...string) {
+		all <- prometheus.MustNewConstMetric(r.gauges[name], prometheus.GaugeValue, value, labels...)
+	})
+}
+
 // Bool returns 1 for true and 0 for false.
 func Bool(yes bool) float64 {
 	if yes {

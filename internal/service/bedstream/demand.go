@@ -115,7 +115,10 @@ func New(c Config) (*Demand, error) {
 		r.done = make(chan struct{})
 	}
 	if c.Metrics != nil {
-		c.Metrics.MustRegister(newPresent(d))
+		c.Metrics.MustRegister(meter.New(nil, "wardcast_beds_").Readings(d.present,
+			[]string{"patients_waiting", "Patients who wait for a decision."},
+			[]string{"ahead_patients", "Patients who are not counted, since their notes say that they arrive later " +
+				"than now."}))
 	}
 	return d, nil
 }
@@ -253,34 +256,16 @@ const lagging = 30 * time.Second
 
 // present counts who waits at the moment when it is asked, since forecasts may be minutes apart. It says nothing until
 // the past has been read.
-type present struct {
-	*Demand
-	waiting, ahead *prometheus.Desc
-}
-
-func newPresent(d *Demand) *present {
-	return &present{
-		Demand:  d,
-		waiting: prometheus.NewDesc("wardcast_beds_patients_waiting", "Patients who wait for a decision.", nil, nil),
-		ahead: prometheus.NewDesc("wardcast_beds_ahead_patients",
-			"Patients who are not counted, since their notes say that they arrive later than now.", nil, nil),
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (p *present) Describe(all chan<- *prometheus.Desc) { all <- p.waiting; all <- p.ahead }
-
-// Collect implements prometheus.Collector.
-func (p *present) Collect(all chan<- prometheus.Metric) {
-	if !p.predictions.read() || !p.outcomes.read() || !p.notes.read() {
+func (d *Demand) present(set meter.Set) {
+	if !d.predictions.read() || !d.outcomes.read() || !d.notes.read() {
 		return
 	}
-	at := p.moment()
-	p.mu.Lock()
-	waiting, ahead := p.pool.Waiting(at, p.fits.at(at, p.pool).Fit())
-	p.mu.Unlock()
-	all <- prometheus.MustNewConstMetric(p.waiting, prometheus.GaugeValue, float64(len(waiting)))
-	all <- prometheus.MustNewConstMetric(p.ahead, prometheus.GaugeValue, float64(ahead))
+	at := d.moment()
+	d.mu.Lock()
+	waiting, ahead := d.pool.Waiting(at, d.fits.at(at, d.pool).Fit())
+	d.mu.Unlock()
+	set("patients_waiting", float64(len(waiting)))
+	set("ahead_patients", float64(ahead))
 }
 
 // moment returns the time of a forecast for now: now, to the second, or when all was last known.

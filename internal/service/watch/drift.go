@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wardcast/wardcast/classifier/drift"
+	"github.com/wardcast/wardcast/internal/meter"
 )
 
 // Model describes a model to Drift.
@@ -79,12 +80,36 @@ func (c *Counter) period(now time.Time) *drift.Reference {
 
 // Drift is the metrics of the counters in use.
 type Drift struct {
+	prometheus.Collector
 	counters atomic.Pointer[[]*Counter]
 	now      func() time.Time
 }
 
 // NewDrift returns metrics without counters. now is the clock.
-func NewDrift(now func() time.Time) *Drift { return &Drift{now: now} }
+func NewDrift(now func() time.Time) *Drift {
+	d := &Drift{now: now}
+	d.Collector = meter.New(nil, "wardcast_").Readings(d.measure,
+		[]string{
+			"drift_notes", "Notes of the last seven days and today that the other measures of drift count.", "model",
+		},
+		[]string{"score_psi", "Population stability index of the probabilities against the training window.", "model"},
+		[]string{"score_psi_expected", "What chance alone makes of wardcast_score_psi.", "model"},
+		[]string{"topic_psi", "Population stability index of the main topics against the training window.", "model"},
+		[]string{"topic_psi_expected", "What chance alone makes of wardcast_topic_psi.", "model"},
+		[]string{"known_term_ratio", "Share of the notes' terms that the model knows.", "model"},
+		[]string{
+			"known_term_training_ratio", "Share of the terms of the training notes that the model knows.", "model",
+		},
+		[]string{
+			"unknown_level_ratio", "Share of the values of a categorical column that the model does not know.", "model",
+			"column",
+		},
+		[]string{
+			"unknown_level_training_ratio",
+			"Share of the values of a categorical column in training that the model does not know.", "model", "column",
+		})
+	return d
+}
 
 // Use sets the counters that the metrics show.
 func (d *Drift) Use(counters []*Counter) {
@@ -93,75 +118,40 @@ func (d *Drift) Use(counters []*Counter) {
 	d.counters.Store(&counters)
 }
 
-func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(name, help, append([]string{"model"}, labels...), nil)
-}
-
-var (
-	driftNotes = describe("wardcast_drift_notes",
-		"Notes of the last seven days and today that the other measures of drift count.")
-	scorePSI = describe("wardcast_score_psi",
-		"Population stability index of the probabilities against the training window.")
-	scorePSIExpected = describe("wardcast_score_psi_expected", "What chance alone makes of wardcast_score_psi.")
-	topicPSI         = describe("wardcast_topic_psi",
-		"Population stability index of the main topics against the training window.")
-	topicPSIExpected = describe("wardcast_topic_psi_expected", "What chance alone makes of wardcast_topic_psi.")
-	knownTerms       = describe("wardcast_known_term_ratio", "Share of the notes' terms that the model knows.")
-	knownTermsBefore = describe("wardcast_known_term_training_ratio",
-		"Share of the terms of the training notes that the model knows.")
-	unknownLevels = describe("wardcast_unknown_level_ratio",
-		"Share of the values of a categorical column that the model does not know.", "column")
-	unknownLevelBefore = describe("wardcast_unknown_level_training_ratio",
-		"Share of the values of a categorical column in training that the model does not know.", "column")
-)
-
-// Describe implements prometheus.Collector.
-func (d *Drift) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{
-		driftNotes, scorePSI, scorePSIExpected, topicPSI, topicPSIExpected, knownTerms, knownTermsBefore, unknownLevels,
-		unknownLevelBefore,
-	} {
-		ch <- desc
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (d *Drift) Collect(ch chan<- prometheus.Metric) {
+// measure sets the metrics of all models.
+func (d *Drift) measure(set meter.Set) {
 	all := d.counters.Load()
 	if all == nil {
 		return
 	}
 	for _, c := range *all {
-		c.collect(ch, d.now())
+		c.measure(set, d.now())
 	}
 }
 
-func (c *Counter) collect(ch chan<- prometheus.Metric, now time.Time) {
-	send := func(desc *prometheus.Desc, value float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value,
-			append([]string{c.model.Name}, labels...)...)
-	}
+func (c *Counter) measure(set meter.Set, now time.Time) {
+	name := c.model.Name
 	period, ref := c.period(now), c.model.Reference
-	send(driftNotes, period.Notes())
+	set("drift_notes", period.Notes(), name)
 	if period.Known.Of > 0 {
-		send(knownTerms, period.Known.Share())
+		set("known_term_ratio", period.Known.Share(), name)
 	}
 	for _, l := range period.Levels {
 		if l.Unknown.Of > 0 {
-			send(unknownLevels, l.Unknown.Share(), l.Column)
+			set("unknown_level_ratio", l.Unknown.Share(), name, l.Column)
 		}
 	}
 	if ref == nil {
 		return
 	}
-	send(knownTermsBefore, ref.Known.Share())
+	set("known_term_training_ratio", ref.Known.Share(), name)
 	for _, l := range ref.Levels {
-		send(unknownLevelBefore, l.Unknown.Share(), l.Column)
+		set("unknown_level_training_ratio", l.Unknown.Share(), name, l.Column)
 	}
 	if shifts, err := period.Against(ref); err == nil { // an error means that nothing was counted
-		send(scorePSI, shifts.Scores.PSI)
-		send(scorePSIExpected, shifts.Scores.Expected)
-		send(topicPSI, shifts.Topics.PSI)
-		send(topicPSIExpected, shifts.Topics.Expected)
+		set("score_psi", shifts.Scores.PSI, name)
+		set("score_psi_expected", shifts.Scores.Expected, name)
+		set("topic_psi", shifts.Topics.PSI, name)
+		set("topic_psi_expected", shifts.Topics.Expected, name)
 	}
 }

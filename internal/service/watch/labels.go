@@ -2,7 +2,6 @@ package watch
 
 import (
 	"hash/maphash"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +35,7 @@ type Labels struct {
 
 	used, refused, full prometheus.Counter
 	messages            *prometheus.CounterVec
+	readings            prometheus.Collector
 
 	mu       sync.Mutex
 	visits   map[uint64]visit
@@ -63,7 +63,17 @@ const (
 // NewLabels returns Labels that have read nothing. now is the clock.
 func NewLabels(now func() time.Time) *Labels {
 	l := &Labels{now: now, seed: maphash.MakeSeed(), visits: map[uint64]visit{}}
-	l.messages = meter.New(nil, "wardcast_").Counters("label_messages_total",
+	in := meter.New(nil, "wardcast_")
+	l.readings = in.Readings(l.measured,
+		[]string{"labelled_notes", "Visits predicted one to eight days ago whose outcome is known.", "model"},
+		[]string{"labelled_admissions", "Visits predicted one to eight days ago that were admitted.", "model"},
+		[]string{"undecided_notes", "Visits predicted one to eight days ago whose outcome is not known.", "model"},
+		[]string{"calibration_intercept", "Calibration in the large, on the log-odds scale: 0 is right, above 0 more " +
+			"are admitted than predicted.", "model"},
+		[]string{"calibration_intercept_standard_error", "Standard error of wardcast_calibration_intercept.", "model"},
+		[]string{"calibration_slope", "Calibration slope: 1 is right, below 1 predictions are too extreme.", "model"},
+		[]string{"calibration_slope_standard_error", "Standard error of wardcast_calibration_slope.", "model"})
+	l.messages = in.Counters("label_messages_total",
 		"Predictions and outcomes read to measure the calibration, by result.", "result")
 	l.used, l.refused, l.full = l.messages.WithLabelValues("used"), l.messages.WithLabelValues("refused"),
 		l.messages.WithLabelValues("full")
@@ -204,52 +214,26 @@ func (l *Labels) Measure() {
 	l.measures = measures
 }
 
-var (
-	labelledNotes = describe("wardcast_labelled_notes",
-		"Visits predicted one to eight days ago whose outcome is known.")
-	labelledAdmissions = describe("wardcast_labelled_admissions",
-		"Visits predicted one to eight days ago that were admitted.")
-	undecidedNotes = describe("wardcast_undecided_notes",
-		"Visits predicted one to eight days ago whose outcome is not known.")
-	interceptValue = describe("wardcast_calibration_intercept",
-		"Calibration in the large, on the log-odds scale: 0 is right, above 0 more are admitted than predicted.")
-	interceptError = describe("wardcast_calibration_intercept_standard_error",
-		"Standard error of wardcast_calibration_intercept.")
-	slopeValue = describe("wardcast_calibration_slope",
-		"Calibration slope: 1 is right, below 1 predictions are too extreme.")
-	slopeError = describe("wardcast_calibration_slope_standard_error", "Standard error of wardcast_calibration_slope.")
-)
-
 // Describe implements prometheus.Collector.
 func (l *Labels) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{
-		labelledNotes, labelledAdmissions, undecidedNotes, interceptValue, interceptError, slopeValue, slopeError,
-	} {
-		ch <- desc
-	}
+	l.readings.Describe(ch)
 	l.messages.Describe(ch)
 }
 
 // Collect implements prometheus.Collector.
-func (l *Labels) Collect(ch chan<- prometheus.Metric) {
-	l.messages.Collect(ch)
+func (l *Labels) Collect(ch chan<- prometheus.Metric) { l.readings.Collect(ch); l.messages.Collect(ch) }
+
+func (l *Labels) measured(set meter.Set) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(l.measures)) {
-		m := l.measures[name]
-		send := func(desc *prometheus.Desc, value float64) {
-			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, name)
-		}
-		send(labelledNotes, float64(m.labelled))
-		send(labelledAdmissions, float64(m.admitted))
-		send(undecidedNotes, float64(m.undecided))
-		for _, e := range []struct {
-			estimate     *eval.Estimate
-			value, error *prometheus.Desc
-		}{{m.intercept, interceptValue, interceptError}, {m.slope, slopeValue, slopeError}} {
-			if e.estimate != nil {
-				send(e.value, e.estimate.Value)
-				send(e.error, e.estimate.StandardError)
+	for name, m := range l.measures {
+		set("labelled_notes", float64(m.labelled), name)
+		set("labelled_admissions", float64(m.admitted), name)
+		set("undecided_notes", float64(m.undecided), name)
+		for of, e := range map[string]*eval.Estimate{"intercept": m.intercept, "slope": m.slope} {
+			if e != nil {
+				set("calibration_"+of, e.Value, name)
+				set("calibration_"+of+"_standard_error", e.StandardError, name)
 			}
 		}
 	}
