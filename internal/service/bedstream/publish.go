@@ -26,7 +26,7 @@ func (d *Demand) Publish(ctx context.Context) error {
 	if err := d.known(ctx, d.Begun); err != nil {
 		return ended(ctx, err)
 	}
-	p := &publisher{Demand: d, means: map[string]float64{}, keys: map[string]bool{}}
+	p := &publisher{Demand: d, means: map[string]float64{}}
 	if err := p.replay(ctx); err != nil {
 		return ended(ctx, err)
 	}
@@ -51,8 +51,7 @@ func ended(ctx context.Context, err error) error {
 // publisher knows the contents of the KafkaTopic.
 type publisher struct {
 	*Demand
-	keys  map[string]bool    // of this site, with a value
-	means map[string]float64 // last published, by key
+	means map[string]float64 // last published, by key of this site with a value; NaN if this process did not publish it
 	clock time.Time          // of the last forecasts on the clock
 	ahead int                // patients whose notes say that they arrive later, when the log last had it
 }
@@ -64,9 +63,9 @@ func (p *publisher) replay(ctx context.Context) error {
 		var b msg.BedDemand
 		switch {
 		case len(r.Value) == 0:
-			delete(p.keys, string(r.Key))
+			delete(p.means, string(r.Key))
 		case msg.DecodeBedDemand(r.Value, &b) == nil && b.Site == site:
-			p.keys[string(r.Key)] = true
+			p.means[string(r.Key)] = math.NaN()
 		}
 		return nil
 	})
@@ -125,7 +124,7 @@ func (p *publisher) all(at time.Time) ([]msg.BedDemand, *beds.Moment, error) {
 func (p *publisher) moved(all []msg.BedDemand) bool {
 	return slices.ContainsFunc(all, func(b msg.BedDemand) bool {
 		before, known := p.means[key(&b)]
-		return !known || math.Abs(b.Total.Mean-before) >= moved
+		return !known || !(math.Abs(b.Total.Mean-before) < moved)
 	})
 }
 
@@ -135,19 +134,18 @@ func key(b *msg.BedDemand) string {
 
 // write publishes forecasts, and erases those of wards that are gone.
 func (p *publisher) write(ctx context.Context, all []msg.BedDemand) error {
-	now := map[string]bool{}
 	means := map[string]float64{}
 	var messages []*ingest.Output
 	for i := range all {
 		b := &all[i]
 		k := key(b)
-		now[k], means[k] = true, b.Total.Mean
+		means[k] = b.Total.Mean
 		out := &ingest.Output{Key: []byte(k), Value: b.AppendJSON(nil)}
 		out.AddEvent(msg.AppendEventID(nil, out.Value, k, b.BedsVersion), p.Source, msg.TypeBedDemand, b.AsOf)
 		messages = append(messages, out)
 	}
-	for k := range p.keys {
-		if !now[k] {
+	for k := range p.means {
+		if _, there := means[k]; !there {
 			messages = append(messages, &ingest.Output{Key: []byte(k)})
 		}
 	}
@@ -157,6 +155,6 @@ func (p *publisher) write(ctx context.Context, all []msg.BedDemand) error {
 		return err
 	}
 	p.metrics.published.Add(float64(len(all)))
-	p.keys, p.means = now, means
+	p.means = means
 	return nil
 }

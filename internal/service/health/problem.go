@@ -77,15 +77,15 @@ type finding struct {
 func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 	empty := newStreamValues(now.at)
 	before, hour = cmp.Or(before, empty), cmp.Or(hour, empty)
-	add := func(level Level, kind, format string, values ...any) {
+	add := func(level Level, kind, format string, values ...any) *finding {
 		all = append(all, finding{kind: kind, text: fmt.Sprintf(format, values...), level: level})
+		return &all[len(all)-1]
 	}
 	nouns := wording.Plural(s.Noun)
 	since, away := s.Away()
 	if err := s.Ready(); away != nil {
 		add(Failure, "away", "Kafka does not answer: no %s are read from %s, and none are answered. %v.", nouns,
-			s.Input, away)
-		all[0].at = since
+			s.Input, away).at = since
 	} else if err != nil {
 		add(Failure, "ready", "No %s are being read from %s: %v.", nouns, s.Input, err)
 	}
@@ -95,8 +95,7 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 	}
 	if now.silent > 0 && away == nil {
 		add(Warning, "silent", "No %s has come for %s, over three times the usual gap.", s.Noun,
-			wording.Count(int(now.silent.Minutes()), "minute"))
-		all[len(all)-1].at = now.lastAnswer
+			wording.Count(int(now.silent.Minutes()), "minute")).at = now.lastAnswer
 	}
 	if now.blocked > 0 {
 		add(Failure, "blocked", "%s until the cause in the log is fixed: Kafka refuses requests.",
@@ -135,8 +134,7 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 		}
 	}
 	if reasons, n, there := newLetters(now, hour); n > 0 {
-		add(Warning, "letters", "%s in the last hour: %s.", wording.Count(int(n), "dead letter"), reasons)
-		all[len(all)-1].at = there
+		add(Warning, "letters", "%s in the last hour: %s.", wording.Count(int(n), "dead letter"), reasons).at = there
 	}
 	return all
 }
