@@ -218,7 +218,8 @@ func TestParquetFooters(t *testing.T) {
 	}{
 		"columns":  {list(2, 12, 1<<31-1), table.ErrManyEntries},
 		"few":      {append(list(2, 12, 70_000), make([]byte, 80_000)...), table.ErrManyEntries},
-		"lists":    {append([]byte{2<<4 | 12}, list(1, 5, 1<<40)...), table.ErrManyEntries},
+		"lists":    {append([]byte{2<<4 | 12}, list(1, 5, 1<<31-1)...), table.ErrManyEntries},
+		"size":     {append([]byte{2<<4 | 12}, list(1, 5, 1<<40)...), table.ErrParquet}, // more than Thrift has
 		"binary":   {append([]byte{2<<4 | 8}, uvarint(1<<31)...), table.ErrParquet},
 		"deep":     {bytes.Repeat([]byte{1<<4 | 12}, 1000), table.ErrParquet},
 		"map":      {append([]byte{1<<4 | 11}, append(uvarint(1<<30), 0x88)...), table.ErrManyEntries},

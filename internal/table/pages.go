@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
@@ -268,115 +269,76 @@ func announces(numbers []byte, values int32) bool {
 // footer walks over a structure of Thrift's compact protocol and counts the elements of its lists, for which the
 // library allocates memory before it reads them.
 type footer struct {
-	data    []byte
-	entries uint64
+	thrift.Reader
+
+	entries int64
 }
+
+// thriftDepth bounds the nesting of values, and with it the stack.
+const thriftDepth = 64
 
 func checkFooter(data []byte) error {
-	f := &footer{data: data}
-	switch ok := f.skip(thriftStruct, 0); {
-	case f.entries > maxEntries:
-		return ErrManyEntries
-	case !ok:
+	f := &footer{Reader: new(thrift.CompactProtocol).NewReaderFromBytes(data)}
+	err := f.skip(thrift.STRUCT, 0)
+	if err != nil && !errors.Is(err, ErrManyEntries) {
 		return ErrParquet
 	}
-	return nil
+	return err
 }
-
-const (
-	thriftBinary, thriftList, thriftSet, thriftMap, thriftStruct = 8, 9, 10, 11, 12
-	thriftDepth                                                  = 64
-)
 
 // skip consumes a value of a type.
-func (f *footer) skip(kind byte, depth int) bool {
+func (f *footer) skip(kind thrift.Type, depth int) (err error) {
 	if depth > thriftDepth {
-		return false
+		return ErrParquet
 	}
 	switch kind {
-	case 1, 2: // true and false, in a structure
-		return true
-	case 3:
-		return f.drop(1)
-	case 4, 5, 6:
-		_, ok := f.uvarint()
-		return ok
-	case 7:
-		return f.drop(8)
-	case thriftBinary:
-		n, ok := f.uvarint()
-		return ok && f.drop(n)
-	case thriftList, thriftSet:
-		b, ok := f.byte()
-		n := uint64(b >> 4)
-		if n == 15 {
-			n, ok = f.uvarint()
-		}
-		return ok && f.count(n, depth, b&15) && f.elements(n, depth, b&15)
-	case thriftMap:
-		n, ok := f.uvarint()
-		if !ok || n == 0 {
-			return ok
-		}
-		b, ok := f.byte()
-		return ok && f.count(n, depth, thriftStruct) && f.elements(n, depth, b>>4, b&15)
-	case thriftStruct:
-		for {
-			b, ok := f.byte()
-			if !ok || b == 0 {
-				return ok
+	case thrift.TRUE, thrift.FALSE: // the type of a field says it all
+	case thrift.I8:
+		_, err = f.ReadInt8()
+	case thrift.I16, thrift.I32, thrift.I64:
+		_, err = f.ReadInt64()
+	case thrift.DOUBLE:
+		_, err = f.ReadFloat64()
+	case thrift.BINARY:
+		_, err = f.ReadBytes()
+	case thrift.LIST, thrift.SET:
+		l, failed := f.ReadList()
+		err = cmp.Or(failed, f.elements(l.Size, depth, l.Type))
+	case thrift.MAP:
+		m, failed := f.ReadMap()
+		err = cmp.Or(failed, f.elements(m.Size, depth, m.Key, m.Value))
+	case thrift.STRUCT:
+		for err == nil {
+			field, failed := f.ReadField()
+			if failed != nil || field.Type == thrift.STOP {
+				return failed
 			}
-			if b>>4 == 0 {
-				_, ok = f.uvarint()
-			}
-			if !ok || !f.skip(b&15, depth+1) {
-				return false
-			}
+			err = f.skip(field.Type, depth+1)
 		}
+	default:
+		err = ErrParquet
 	}
-	return false
+	return err
 }
 
-func (f *footer) elements(n uint64, depth int, kinds ...byte) bool {
+// elements counts and consumes the elements of a list, or the keys and values of a map. Those of the outermost
+// structure are the columns and the row groups.
+func (f *footer) elements(n int32, depth int, kinds ...thrift.Type) error {
+	if f.entries += int64(n); len(kinds) > 1 || kinds[0] == thrift.STRUCT {
+		f.entries += (perStructure - 1) * int64(n)
+	}
+	if f.entries > maxEntries || depth == 1 && n > maxList {
+		return ErrManyEntries
+	}
 	for range n {
 		for _, kind := range kinds {
-			if kind <= 2 && !f.drop(1) || kind > 2 && !f.skip(kind, depth+1) {
-				return false
+			if kind == thrift.TRUE || kind == thrift.FALSE { // of an element, a byte says it
+				kind = thrift.I8
+			}
+			if err := f.skip(kind, depth+1); err != nil {
+				return err
 			}
 		}
 	}
-	return true
-}
-
-// count counts the elements of a list. Those of the outermost structure are the columns and the row groups.
-func (f *footer) count(n uint64, depth int, kind byte) bool {
-	if n > maxEntries || depth == 1 && n > maxList {
-		n = maxEntries + 1
-	} else if kind == thriftStruct {
-		n *= perStructure
-	}
-	f.entries += n
-	return f.entries <= maxEntries
-}
-
-func (f *footer) byte() (byte, bool) {
-	if len(f.data) == 0 {
-		return 0, false
-	}
-	b := f.data[0]
-	f.data = f.data[1:]
-	return b, true
-}
-
-func (f *footer) uvarint() (uint64, bool) {
-	v, n := binary.Uvarint(f.data)
-	return v, n > 0 && f.drop(uint64(n))
-}
-
-func (f *footer) drop(n uint64) bool {
-	if n > uint64(len(f.data)) {
-		return false
-	}
-	f.data = f.data[n:]
-	return true
+	return nil
 }
