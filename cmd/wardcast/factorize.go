@@ -44,12 +44,10 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	grid := cli.NewGrid("METHOD", "STATUS", "UPDATES", "OBJECTIVE", "MEAN", "ORTHOGONALITY", "LOAD s", "INIT s",
 		"SOLVE s")
-	row := []any{
-		report.Method, report.Status, report.Iterations, fmt.Sprintf("%.10g", report.Objective),
+	grid.Add(report.Method, report.Status, report.Iterations, fmt.Sprintf("%.10g", report.Objective),
 		significant(report.MeanObjective), orthogonality,
-		report.Seconds.Load, report.Seconds.Init, report.Seconds.Solve,
-	}
-	add := func(name string, value any) { grid.Header, row = append(grid.Header, name), append(row, value) }
+		report.Seconds.Load, report.Seconds.Init, report.Seconds.Solve)
+	add := func(name string, value any) { grid.Column(name, func(int) any { return value }) }
 	if s := report.Settings.Supervised; s != nil {
 		add("XI", fmt.Sprintf("%.4g", s.Xi))
 		add("RIDGE", fmt.Sprintf("%.4g", s.Ridge))
@@ -60,7 +58,6 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 			add(name, measures[i])
 		}
 	}
-	grid.Add(row...)
 	return c.Print(d, report, grid)
 }
 

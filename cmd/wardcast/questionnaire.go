@@ -344,36 +344,26 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 
 // factorGrid has a line for each factor: what it explains, how reliable it is, and how often a bootstrap found it.
 func factorGrid(s *model.Summary) *cli.Grid {
-	header, rows := []string{"FACTOR"}, make([][]any, s.Factors)
-	for t := range rows {
-		rows[t] = []any{"factor" + strconv.Itoa(t+1)}
-	}
-	add := func(name string, cell func(factor int) any) {
-		header = append(header, name)
-		for t := range rows {
-			rows[t] = append(rows[t], cell(t))
-		}
+	grid := cli.NewGrid("FACTOR")
+	for t := range s.Factors {
+		grid.Add("factor" + strconv.Itoa(t+1))
 	}
 	switch e := s.ExplainedBy; {
 	case s.Accounted != nil:
-		add("SS LOADINGS", func(t int) any { return s.Accounted[t].SSLoadings })
-		add("PROPORTION", func(t int) any { return s.Accounted[t].Proportion })
+		grid.Column("SS LOADINGS", func(t int) any { return s.Accounted[t].SSLoadings })
+		grid.Column("PROPORTION", func(t int) any { return s.Accounted[t].Proportion })
 	case e != nil:
-		add("EXPLAINS", func(t int) any { return e.Factors[t].Share })
+		grid.Column("EXPLAINS", func(t int) any { return e.Factors[t].Share })
 	}
-	add("RELIABILITY", func(t int) any {
+	grid.Column("RELIABILITY", func(t int) any {
 		if s.FactorFits[t].StandardError == 0 {
 			return "-"
 		}
 		return s.FactorFits[t].Reliability
 	})
 	if b := s.Bootstrap; b != nil {
-		add("CONGRUENCE", func(t int) any { return b.Factors[t].Congruence })
-		add("FOUND AGAIN", func(t int) any { return b.Factors[t].Similar })
-	}
-	grid := cli.NewGrid(header...)
-	for _, row := range rows {
-		grid.Add(row...)
+		grid.Column("CONGRUENCE", func(t int) any { return b.Factors[t].Congruence })
+		grid.Column("FOUND AGAIN", func(t int) any { return b.Factors[t].Similar })
 	}
 	return grid
 }

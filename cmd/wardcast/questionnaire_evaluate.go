@@ -79,28 +79,22 @@ func evaluationGrids(e *evaluate.Evaluation) []*cli.Grid {
 	differences := cli.NewGrid("METHOD", "TRAINED ON")
 	halves := cli.NewGrid("METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY OF DISJOINT HALVES",
 		"CONGRUENCE")
-	for _, label := range e.Labels {
-		shares.Header = append(shares.Header, "AUROC "+label)
-		differences.Header = append(differences.Header, "AUROC "+label+", LESS "+e.Shares[0].Method)
-	}
 	percent := func(share float64) string { return cli.Digits(100*share, 0) + " %" }
 	for _, s := range e.Shares {
 		factors := e.FactorsInside()
 		if !evaluate.HasFactors(s.Method) {
 			factors = "-"
 		}
-		row := []any{s.Method, percent(s.Share), s.Participants, factors, measureCell(s.Stability, threePlaces)}
-		for _, a := range s.AUROC {
-			row = append(row, measureCell(a, threePlaces))
-		}
-		shares.Add(row...)
+		shares.Add(s.Method, percent(s.Share), s.Participants, factors, measureCell(s.Stability, threePlaces))
 	}
-	for _, s := range e.Compared() {
-		row := []any{s.Method, percent(s.Share)}
-		for _, difference := range s.Differences {
-			row = append(row, measureCell(difference, "%+.3f"))
-		}
-		differences.Add(row...)
+	compared := e.Compared()
+	for _, s := range compared {
+		differences.Add(s.Method, percent(s.Share))
+	}
+	for l, label := range e.Labels {
+		shares.Column("AUROC "+label, func(i int) any { return measureCell(e.Shares[i].AUROC[l], threePlaces) })
+		differences.Column("AUROC "+label+", LESS "+e.Shares[0].Method,
+			func(i int) any { return measureCell(compared[i].Differences[l], "%+.3f") })
 	}
 	for _, h := range e.Disjoint {
 		halves.Add(h.Method, "2 x "+percent(h.Share), fmt.Sprintf("2 x %d", h.Participants), e.Factors,

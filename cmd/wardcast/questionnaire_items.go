@@ -134,12 +134,6 @@ func scaleGrids(a *items.Analysis) []*cli.Grid {
 func itemGrid(a *items.Analysis) *cli.Grid {
 	grid := cli.NewGrid("ITEM", "N", "MISSING", "MEAN", "SD", "DIFFICULTY", "FLOOR", "CEILING", "KMO", "ITEM-REST",
 		"ALPHA WITHOUT")
-	if len(a.Subscales) > 0 {
-		grid.Header = append(grid.Header, "SUBSCALE")
-	}
-	for _, g := range a.Groups {
-		grid.Header = append(grid.Header, "MISSING "+g.Column+"="+g.Group)
-	}
 	parts := map[[2]string]items.Part{}
 	for _, s := range a.Subscales {
 		for _, item := range s.Items {
@@ -147,27 +141,26 @@ func itemGrid(a *items.Analysis) *cli.Grid {
 		}
 	}
 	two := func(v *float64) string { return cli.Digits(v, 2) }
+	var subscales []string // of the items
 	for i := range a.Items {
 		item := &a.Items[i]
 		part, within := parts[[2]string{item.Subscale, item.Name}]
 		if !within {
 			part = item.Part
 		}
-		row := []any{
-			marked(item.Name, item.Reversed), item.N, item.Missing, two(item.Mean), two(item.SD), two(item.Difficulty),
-			two(item.Floor), two(item.Ceiling), two(a.KMOItems[item.Name]), two(part.ItemRest), part.AlphaDropped,
+		grid.Add(marked(item.Name, item.Reversed), item.N, item.Missing, two(item.Mean), two(item.SD),
+			two(item.Difficulty), two(item.Floor), two(item.Ceiling), two(a.KMOItems[item.Name]), two(part.ItemRest),
+			part.AlphaDropped)
+		subscales = append(subscales, "-")
+		if within {
+			subscales[i] = item.Subscale
 		}
-		if len(a.Subscales) > 0 {
-			subscale := "-"
-			if within {
-				subscale = item.Subscale
-			}
-			row = append(row, subscale)
-		}
-		for _, g := range a.Groups {
-			row = append(row, g.Items[item.Name])
-		}
-		grid.Add(row...)
+	}
+	if len(a.Subscales) > 0 {
+		grid.Column("SUBSCALE", func(i int) any { return subscales[i] })
+	}
+	for _, g := range a.Groups {
+		grid.Column("MISSING "+g.Column+"="+g.Group, func(i int) any { return g.Items[a.Items[i].Name] })
 	}
 	return grid
 }

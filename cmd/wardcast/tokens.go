@@ -157,15 +157,12 @@ func (c *tokensCmd) read(text string, reader *textproc.Transformer) tokens {
 
 func (c *tokensCmd) grid(note tokens) *cli.Grid {
 	grid := cli.NewGrid("start", "end", "text", "status", "terms")
-	if c.ModelDir != "" {
-		grid.Header = append(grid.Header, "known")
-	}
 	for _, k := range note.Tokens {
-		row := []any{k.Start, k.End, strconv.Quote(k.Text), k.Status, strings.Join(k.Terms, ", ")}
-		if k.Known != nil {
-			row = append(row, map[bool]string{true: "yes", false: "no"}[*k.Known])
-		}
-		grid.Add(row...)
+		grid.Add(k.Start, k.End, strconv.Quote(k.Text), k.Status, strings.Join(k.Terms, ", "))
+	}
+	if c.ModelDir != "" {
+		known := map[bool]string{true: "yes", false: "no"}
+		grid.Column("known", func(i int) any { return known[*note.Tokens[i].Known] })
 	}
 	return grid
 }

@@ -68,16 +68,11 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) e
 		}
 	}
 	grid := cli.NewGrid("MODEL", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "DIRECTION")
-	classes := slices.ContainsFunc(lines, func(l topicLine) bool { return l.Coefficients != nil })
-	if classes {
-		grid.Header = append(grid.Header, "BY OUTCOME")
-	}
 	for _, l := range lines {
-		row := []any{l.Model, l.Topic.Topic, l.Label, l.Coefficient, l.Prevalence, l.Direction}
-		if classes {
-			row = append(row, byOutcome(l.Coefficients))
-		}
-		grid.Add(row...)
+		grid.Add(l.Model, l.Topic.Topic, l.Label, l.Coefficient, l.Prevalence, l.Direction)
+	}
+	if slices.ContainsFunc(lines, func(l topicLine) bool { return l.Coefficients != nil }) {
+		grid.Column("BY OUTCOME", func(i int) any { return byOutcome(lines[i].Coefficients) })
 	}
 	return errors.Join(c.Print(d, lines, grid), damage)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
@@ -90,17 +91,25 @@ func NewGrid(header ...string) *Grid { return &Grid{Header: header} }
 
 // Add adds a row: times in RFC 3339, float64 values with three decimals (see Digits), nil and NaN as "-".
 func (g *Grid) Add(cells ...any) {
-	row := make([]string, len(cells))
-	for i, v := range cells {
-		if t, ok := v.(time.Time); ok {
-			row[i] = t.Format(time.RFC3339)
-		} else if k := reflect.Indirect(reflect.ValueOf(v)).Kind(); k == reflect.Float64 || k == reflect.Invalid {
-			row[i] = Digits(v, 3)
-		} else {
-			row[i] = fmt.Sprint(v)
-		}
+	g.rows = append(g.rows, lists.Map(cells, shown))
+}
+
+// Column adds a column to the rows that were added.
+func (g *Grid) Column(name string, cell func(row int) any) {
+	g.Header = append(g.Header, name)
+	for i, row := range g.rows {
+		g.rows[i] = append(row, shown(cell(i)))
 	}
-	g.rows = append(g.rows, row)
+}
+
+func shown(v any) string {
+	if t, ok := v.(time.Time); ok {
+		return t.Format(time.RFC3339)
+	}
+	if k := reflect.Indirect(reflect.ValueOf(v)).Kind(); k == reflect.Float64 || k == reflect.Invalid {
+		return Digits(v, 3)
+	}
+	return fmt.Sprint(v)
 }
 
 // Sort sorts the rows by their cells.
@@ -132,11 +141,7 @@ func PrintGrids(w io.Writer, grids ...*Grid) error {
 func PrintTable(w io.Writer, header []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range slices.Insert(slices.Clone(rows), 0, header) {
-		shown := make([]string, len(row))
-		for i, cell := range row {
-			shown[i] = wording.Visible(cell)
-		}
-		fmt.Fprintln(t, strings.Join(shown, "\t"))
+		fmt.Fprintln(t, strings.Join(lists.Map(row, wording.Visible), "\t"))
 	}
 	return t.Flush()
 }

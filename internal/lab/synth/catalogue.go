@@ -15,9 +15,10 @@ var catalogueYAML []byte
 
 // catalogue is the content of catalogue.yaml, which explains the fields.
 type catalogue struct {
-	Durations, Denials, Fillers, Leads, Joints []string
-	Shared                                     []theme
-	Complaints                                 []presentation
+	Durations, Denials, Fillers, Leads, Joints, Rewordings []string
+
+	Shared     []theme
+	Complaints []presentation
 }
 
 // presentation is a presenting complaint with its themes.
@@ -27,8 +28,15 @@ type presentation struct {
 	Base             float64
 	Age, Spread      float64
 	Children, Female float64
+	Wards            []ward
 	Openings         []phrase
 	Themes           []theme
+}
+
+// ward takes a share of a complaint's admitted adults.
+type ward struct {
+	Name  string
+	Share float64
 }
 
 // theme is a topic: its phrases and the effects of a mention.

@@ -62,19 +62,11 @@ const (
 	forOutcome = 0x6f757463
 )
 
-// newWords replaces shorthand.
-var newWords = strings.NewReplacer(
-	" c/o ", " reports ", " w/ ", " with ", " pt ", " patient ", " hx ", " history ", " s/p ", " post ",
-	" sob", " short of breath", " abd ", " abdominal ",
-	" n/v", " nausea and vomiting", " r ", " right ", " l ", " left ", " yo ", " year old ",
-	" denies ", " negative for ", " since ", " onset ", " x ", " for ",
-)
-
 // reword applies the changes of wording and template at the arrival.
 func (g *Generator) reword(i int, arrival time.Time, text, complaint string) string {
 	c := &g.settings.Changes
 	if c.Wording > 0 && g.random(i, forWording).Float64() < c.Wording*g.months(arrival) {
-		text = newWords.Replace(text)
+		text = strings.NewReplacer(g.words.Rewordings...).Replace(text)
 	}
 	if !c.Template.IsZero() && !arrival.Before(c.Template) {
 		text = strings.ToUpper("triage form v2 | chief complaint: " + complaint + " | narrative: " + text)
@@ -195,36 +187,18 @@ func (g *Generator) Log(ctx context.Context, n int) (all []Outcome, err error) {
 // childhood is the age below which everybody is admitted to PAED.
 const childhood = 16
 
-// shares are the wards of a complaint's admitted adults; the rest goes to MED.
-var shares = map[string][]struct {
-	ward  string
-	share float64
-}{
-	"Chest Pain":                     {{"CARD", .62}, {"ICU", .06}},
-	"Shortness of Breath":            {{"CARD", .22}, {"ICU", .12}},
-	"Abdominal Pain":                 {{"SURG", .66}, {"ICU", .03}},
-	"Back Pain":                      {{"ORTHO", .40}, {"SURG", .10}},
-	"General Weakness":               {{"CARD", .08}, {"ICU", .03}},
-	"Lower Extremity Injury":         {{"ORTHO", .86}, {"SURG", .05}},
-	"Upper Extremity Injury":         {{"ORTHO", .84}, {"SURG", .08}},
-	"Fever":                          {{"ICU", .07}, {"SURG", .05}},
-	"Altered Level of Consciousness": {{"ICU", .22}},
-	"Stroke Symptoms":                {{"ICU", .10}},
-	"Head Injury":                    {{"SURG", .60}, {"ICU", .14}},
-	"Allergic Reaction":              {{"ICU", .12}},
-}
-
 // Ward draws the ward of an admitted patient.
-func Ward(r *rand.Rand, n *msg.Note) string {
+func (g *Generator) Ward(r *rand.Rand, n *msg.Note) string {
 	u := r.Float64()
 	if n.Age.Set && n.Age.Value < childhood {
 		return "PAED"
 	}
-	for _, s := range shares[n.Complaint] {
-		if u < s.share {
-			return s.ward
+	c := slices.IndexFunc(g.complaints, func(c complaint) bool { return c.Name == n.Complaint })
+	for _, w := range g.complaints[c].Wards {
+		if u < w.Share {
+			return w.Name
 		}
-		u -= s.share
+		u -= w.Share
 	}
 	return "MED"
 }

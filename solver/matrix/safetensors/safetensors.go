@@ -19,9 +19,12 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/jsonscan"
 )
 
 // float64Type is the only type of the format that this package accepts; its values have float64Size bytes.
@@ -175,79 +178,65 @@ func ReadNext(r io.Reader) (Tensors, map[string]string, error) {
 	return Read(data.Bytes())
 }
 
-// parseHeader reads the header token by token, because encoding/json accepts a repeated name.
-func parseHeader(head []byte) (map[string]entry, map[string]string, error) {
+// parseHeader reads the header member by member, because encoding/json accepts a repeated name.
+func parseHeader(head []byte) (entries map[string]entry, metadata map[string]string, err error) {
 	if len(head) == 0 || head[0] != '{' || !utf8.Valid(head) {
 		return nil, nil, malformed("header is not a JSON object in UTF-8")
 	}
 	if bytes.Count(head, []byte(",")) > maxCommas {
 		return nil, nil, malformed("a header of more than %d values", maxCommas)
 	}
-	var metadata map[string]string
-	entries := map[string]entry{}
-	dec := json.NewDecoder(bytes.NewReader(head))
-	dec.DisallowUnknownFields()
-	err := members(dec, "header is not a JSON object", func(name string) error {
-		if name == metadataKey {
-			if metadata != nil {
-				return malformed("metadata appears twice")
-			}
+	text := string(head)
+	scan := jsonscan.New(text)
+	fail := func(format string, args ...any) bool {
+		err = malformed(format, args...)
+		return false
+	}
+	datum := func(name string) (ok bool) {
+		if _, twice := metadata[name]; twice {
+			return fail("metadata %q appears twice", name)
+		}
+		if scan.Peek() != '"' {
+			return fail("metadata %q is not a string", name)
+		}
+		metadata[name], ok = scan.Quoted()
+		return ok
+	}
+	entries = map[string]entry{}
+	member := func(name string) bool {
+		_, twice := entries[name]
+		switch {
+		case name == metadataKey && metadata != nil:
+			return fail("metadata appears twice")
+		case name == metadataKey && scan.Peek() != '{':
+			return fail("metadata is not an object")
+		case name == metadataKey:
 			metadata = map[string]string{}
-			return parseMetadata(dec, metadata)
-		}
-		if _, ok := entries[name]; ok {
-			return malformed("tensor %q appears twice", name)
-		}
-		if len(entries) == maxTensors {
-			return malformed("more than %d tensors", maxTensors)
+			return scan.Object(datum)
+		case twice:
+			return fail("tensor %q appears twice", name)
+		case len(entries) == maxTensors:
+			return fail("more than %d tensors", maxTensors)
 		}
 		var e entry
+		dec := json.NewDecoder(strings.NewReader(text[scan.Offset():]))
+		dec.DisallowUnknownFields()
 		if err := dec.Decode(&e); err != nil {
-			return malformed("tensor %q: %v", name, err)
+			return fail("tensor %q: %v", name, err)
 		}
 		entries[name] = e
-		return nil
-	})
-	if err == nil && len(bytes.Trim(head[dec.InputOffset():], " \t\r\n")) > 0 {
-		err = malformed("header has trailing bytes")
+		return scan.Skip(1)
+	}
+	switch ok := scan.Object(member); {
+	case err != nil || ok && scan.End():
+	case ok:
+		fail("header has trailing bytes")
+	case scan.End():
+		fail("header is cut short")
+	default:
+		fail("header is not a JSON object")
 	}
 	return entries, metadata, err
-}
-
-func parseMetadata(dec *json.Decoder, metadata map[string]string) error {
-	return members(dec, "metadata is not an object", func(name string) error {
-		if _, ok := metadata[name]; ok {
-			return malformed("metadata %q appears twice", name)
-		}
-		value, err := dec.Token()
-		text, ok := value.(string)
-		if err != nil || !ok {
-			return malformed("metadata %q is not a string", name)
-		}
-		metadata[name] = text
-		return nil
-	})
-}
-
-// members calls value for each name of the object that dec is at, or returns the problem if there is no object.
-func members(dec *json.Decoder, problem string, value func(name string) error) error {
-	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
-		return malformed("%s", problem)
-	}
-	for dec.More() {
-		token, err := dec.Token()
-		name, ok := token.(string)
-		if err != nil || !ok {
-			return malformed("%s", problem)
-		}
-		if err := value(name); err != nil {
-			return err
-		}
-	}
-	if _, err := dec.Token(); err != nil {
-		return malformed("header is cut short")
-	}
-	return nil
 }
 
 // checkLayout checks that the tensors are float64 and cover exactly total bytes.
