@@ -308,31 +308,25 @@ func (o *Options) load(recorder solver.Recorder) (mat.Matrix, solver.Settings, e
 // have.
 func (o *Options) checkSigns(s *solver.Settings) error {
 	topics, scores := methods.NonNegative(o.Method)
-	for _, start := range []struct {
-		path          string
-		factor, other *mat.Dense
-		nonNegative   bool
-	}{
-		{path: o.StartTopics, factor: s.StartTopics, other: s.StartScores, nonNegative: topics},
-		{path: o.StartScores, factor: s.StartScores, other: s.StartTopics, nonNegative: scores},
-	} {
-		if start.factor == nil {
-			continue
+	check := func(path string, factor, other *mat.Dense, nonNegative bool) error {
+		if factor == nil {
+			return nil
 		}
-		x := linalg.OperatorOf(start.factor, 0)
-		if start.nonNegative {
-			if outside, ok := errors.AsType[*solver.DomainError](solver.NonNegative.Check(x)); ok {
-				return fmt.Errorf("reading %q: %w: row %d, column %d is %v, must be non-negative for %s", start.path,
-					solver.ErrDomain, outside.Row+1, outside.Col+1, outside.Value, o.Method)
-			}
+		x := linalg.OperatorOf(factor, 0)
+		outside, ok := errors.AsType[*solver.DomainError](solver.NonNegative.Check(x))
+		if ok && nonNegative {
+			return fmt.Errorf("reading %q: %w: row %d, column %d is %v, must be non-negative for %s", path,
+				solver.ErrDomain, outside.Row+1, outside.Col+1, outside.Value, o.Method)
 		}
-		locked := start.nonNegative || start.other == nil
+		locked := nonNegative || other == nil
 		if (topics || scores) && o.Method != methods.SONMFBinary && locked && x.NormSquared() == 0 {
-			return fmt.Errorf("reading %q: %w: every entry is 0, and no update of %s changes that", start.path,
+			return fmt.Errorf("reading %q: %w: every entry is 0, and no update of %s changes that", path,
 				solver.ErrDomain, o.Method)
 		}
+		return nil
 	}
-	return nil
+	return cmp.Or(check(o.StartTopics, s.StartTopics, s.StartScores, topics),
+		check(o.StartScores, s.StartScores, s.StartTopics, scores))
 }
 
 // read reads a matrix of documents in the orientation of the input.

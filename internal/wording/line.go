@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -12,13 +13,7 @@ var ErrNotLine = errors.New("not a line of plain text")
 
 // hidden reports whether a character commands a terminal, ends a line, or turns the direction of text.
 func hidden(r rune) bool {
-	switch {
-	case r < ' ', r >= 0x7f && r <= 0x9f, r == '\u2028', r == '\u2029':
-		return true
-	case r == '\u061c', r == '\u200e', r == '\u200f', r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
-		return true
-	}
-	return false
+	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
 // CheckLine returns an error that wraps ErrNotLine, and names the character, unless s is UTF-8 that a terminal shows as

@@ -3,11 +3,13 @@ package matrixio
 import (
 	"bufio"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -110,35 +112,34 @@ func npyEnd(err error) error {
 	return err
 }
 
-// npyEntry is an entry at the start of a Python dictionary. A value is a string, a truth, a tuple, or a list, which
-// describes a structured type.
-var npyEntry = regexp.MustCompile(`^\s*['"](\w+)['"]\s*:\s*('[^']*'|"[^"]*"|True|False|\([^)]*\)|\[.*\])\s*(?:,\s*|$)`)
+// npyJSON makes JSON of the texts, truths and tuples of a Python dictionary, but for the commas after the last entries.
+var (
+	npyJSON      = strings.NewReplacer("'", `"`, "True", "true", "False", "false", "(", "[", ")", "]")
+	npyLastComma = regexp.MustCompile(`,(\s*[\]}])`)
+)
 
 // parseNPYHeader parses a Python dictionary such as {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }.
 func parseNPYHeader(header string) (*npyHeader, error) {
-	rest, begins := strings.CutPrefix(strings.TrimSpace(header), "{")
-	rest, ends := strings.CutSuffix(rest, "}")
-	entries := map[string]string{}
-	for begins && ends && strings.TrimSpace(rest) != "" {
-		entry := npyEntry.FindStringSubmatch(rest)
-		if entry == nil || entries[entry[1]] != "" {
-			entries = nil
-			break
-		}
-		entries[entry[1]], rest = entry[2], rest[len(entry[0]):]
+	var entries struct {
+		Type    any   `json:"descr"` // a list describes a structured type
+		Fortran *bool `json:"fortran_order"`
+		Shape   []int `json:"shape"`
 	}
-	descr, order, shape := entries["descr"], entries["fortran_order"], entries["shape"]
-	switch {
-	case len(entries) != 3 || descr == "" || order != "True" && order != "False" || !strings.HasPrefix(shape, "("):
-		return nil, malformed(0, 0, "a header that is not a dictionary of three keys")
-	case descr[0] == '[':
+	dec := json.NewDecoder(strings.NewReader(npyLastComma.ReplaceAllString(npyJSON.Replace(header), "$1")))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&entries); err != nil || dec.More() || entries.Type == nil || entries.Fortran == nil ||
+		entries.Shape == nil {
+		return nil, malformed(0, 0, "a header that is not a dictionary of a type, an order and a shape of counts")
+	}
+	descr, ok := entries.Type.(string)
+	if !ok {
 		return nil, unsupported(0, "a structured type")
 	}
-	h := &npyHeader{fortran: order == "True"}
-	if err := h.setType(strings.Trim(descr, `'"`)); err != nil {
+	h := &npyHeader{fortran: *entries.Fortran}
+	if err := h.setType(descr); err != nil {
 		return nil, err
 	}
-	return h, h.setShape(strings.TrimSpace(shape[1 : len(shape)-1]))
+	return h, h.setShape(entries.Shape)
 }
 
 // npyTypes reads entries by their type without the byte order.
@@ -169,23 +170,14 @@ func (h *npyHeader) setType(descr string) error {
 	return nil
 }
 
-// setShape reads the numbers of a tuple.
-func (h *npyHeader) setShape(tuple string) error {
-	dims := strings.Split(strings.TrimSuffix(tuple, ","), ",")
-	if len(dims) > 2 || tuple == "" {
+func (h *npyHeader) setShape(dims []int) error {
+	switch {
+	case len(dims) != 1 && len(dims) != 2:
 		return unsupported(0, "an array that has neither one nor two dimensions")
+	case slices.Min(dims) < 1:
+		return malformed(0, 0, "a shape of %v, which must be above 0", dims)
 	}
-	size := [2]int{1, 1}
-	for d, text := range dims {
-		var ok bool
-		switch size[d], ok = count(strings.TrimSpace(text)); {
-		case !ok:
-			return malformed(0, 0, "a shape that is not a tuple of counts")
-		case size[d] == 0:
-			return malformed(0, 0, "an array without entries")
-		}
-	}
-	h.rows, h.columns = size[0], size[1]
+	h.rows, h.columns = dims[0], append(dims, 1)[1]
 	if h.rows > math.MaxInt/8/h.columns {
 		return malformed(0, 0, "a shape of %d×%d", h.rows, h.columns)
 	}
