@@ -97,22 +97,15 @@ func (m *mtxReader) readHeader() error {
 		return malformed(1, 0, "the first line is not %%%%MatrixMarket matrix FORMAT FIELD SYMMETRY")
 	}
 	words = words[2:]
-	for at, known := range []struct {
-		words   []string
-		refusal string
-	}{
-		{[]string{"coordinate", "array"}, "the format is neither coordinate nor array"},
-		{[]string{"real", "double", "integer", "pattern", "complex"}, "the field is neither real, integer nor pattern"},
-		{[]string{"general", "symmetric", "skew-symmetric", "hermitian"}, "the symmetry is neither general nor " +
-			"symmetric"},
-	} {
-		if !slices.Contains(known.words, words[at]) {
-			return malformed(1, at+3, "%s", known.refusal)
-		}
-	}
 	m.array, m.integer, m.pattern, m.symmetric = words[0] == "array", words[1] == "integer", words[1] == "pattern",
 		words[2] == "symmetric"
 	switch {
+	case !slices.Contains([]string{"coordinate", "array"}, words[0]):
+		return malformed(1, 3, "the format is neither coordinate nor array")
+	case !slices.Contains([]string{"real", "double", "integer", "pattern", "complex"}, words[1]):
+		return malformed(1, 4, "the field is neither real, integer nor pattern")
+	case !slices.Contains([]string{"general", "symmetric", "skew-symmetric", "hermitian"}, words[2]):
+		return malformed(1, 5, "the symmetry is neither general nor symmetric")
 	case words[1] == "complex":
 		return unsupported(1, "complex entries")
 	case words[2] != "general" && !m.symmetric:
