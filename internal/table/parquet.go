@@ -352,15 +352,12 @@ func speller(t parquet.Type, stored format.LogicalTypeValue) func(parquet.Value)
 	return parquet.Value.String
 }
 
-// unitOf returns the unit of a count of time.
+// unitOf returns the unit of a count of time, a nanosecond if it is unknown.
 func unitOf(unit format.TimeUnit) time.Duration {
-	switch unit.Value.(type) {
-	case *format.MilliSeconds:
-		return time.Millisecond
-	case *format.MicroSeconds:
-		return time.Microsecond
+	if unit.Value == nil {
+		return time.Nanosecond
 	}
-	return time.Nanosecond
+	return unit.Value.Duration()
 }
 
 // half returns a floating-point number of 16 bits: a sign, 5 bits of exponent and 10 of fraction.
