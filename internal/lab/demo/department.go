@@ -66,7 +66,7 @@ func ended(g *synth.Generator, i int, n *msg.Note) (msg.Outcome, time.Duration) 
 	arrived, _ := time.Parse(time.RFC3339, n.ArrivedAt) // the generator formatted both
 	decided, _ := time.Parse(time.RFC3339, o.DecidedAt)
 	if o.Disposition == msg.Admitted {
-		o.Ward = g.Ward(rand.New(rand.NewPCG(uint64(i), math.MaxUint64)), n)
+		o.Ward = synth.Ward(rand.New(rand.NewPCG(uint64(i), math.MaxUint64)), n)
 	}
 	return o, decided.Sub(arrived)
 }

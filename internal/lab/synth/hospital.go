@@ -187,14 +187,15 @@ func (g *Generator) Log(ctx context.Context, n int) (all []Outcome, err error) {
 // childhood is the age below which everybody is admitted to PAED.
 const childhood = 16
 
-// Ward draws the ward of an admitted patient.
-func (g *Generator) Ward(r *rand.Rand, n *msg.Note) string {
+// Ward draws the ward of an admitted patient, whose note is of a Generator.
+func Ward(r *rand.Rand, n *msg.Note) string {
 	u := r.Float64()
 	if n.Age.Set && n.Age.Value < childhood {
 		return "PAED"
 	}
-	c := slices.IndexFunc(g.complaints, func(c complaint) bool { return c.Name == n.Complaint })
-	for _, w := range g.complaints[c].Wards {
+	words, _ := readCatalogue() // as the Generator did
+	c := slices.IndexFunc(words.Complaints, func(p presentation) bool { return p.Name == n.Complaint })
+	for _, w := range words.Complaints[c].Wards {
 		if u < w.Share {
 			return w.Name
 		}
