@@ -22,7 +22,6 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
-	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
@@ -91,7 +90,11 @@ func NewGrid(header ...string) *Grid { return &Grid{Header: header} }
 
 // Add adds a row: times in RFC 3339, float64 values with three decimals (see Digits), nil and NaN as "-".
 func (g *Grid) Add(cells ...any) {
-	g.rows = append(g.rows, lists.Map(cells, shown))
+	row := make([]string, len(cells))
+	for i, v := range cells {
+		row[i] = shown(v)
+	}
+	g.rows = append(g.rows, row)
 }
 
 // Column adds a column to the rows that were added.
@@ -141,7 +144,11 @@ func PrintGrids(w io.Writer, grids ...*Grid) error {
 func PrintTable(w io.Writer, header []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range slices.Insert(slices.Clone(rows), 0, header) {
-		fmt.Fprintln(t, strings.Join(lists.Map(row, wording.Visible), "\t"))
+		shown := make([]string, len(row))
+		for i, cell := range row {
+			shown[i] = wording.Visible(cell)
+		}
+		fmt.Fprintln(t, strings.Join(shown, "\t"))
 	}
 	return t.Flush()
 }
