@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,10 +58,7 @@ func (c *tokensCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return json.NewEncoder(out).Encode(note)
 	}
 	if c.Text != nil {
-		if err := write(*c.Text); err != nil {
-			return err
-		}
-		return out.Flush()
+		return cmp.Or(write(*c.Text), out.Flush())
 	}
 	d.Await("notes, one JSON object with a field text on each line (--text reads one text)")
 	lines := bufio.NewScanner(d.In)
@@ -84,7 +82,7 @@ func (c *tokensCmd) Run(ctx context.Context, d *cli.Deps) error {
 }
 
 // reader returns the transformer of a champion, or one with the default settings.
-func (c *tokensCmd) reader(ctx context.Context) (*textproc.Transformer, error) {
+func (c *tokensCmd) reader(ctx context.Context) (_ *textproc.Transformer, err error) {
 	if c.Text != nil && !utf8.ValidString(*c.Text) {
 		return nil, cli.Usagef("--text is not UTF-8")
 	}
@@ -103,7 +101,6 @@ func (c *tokensCmd) reader(ctx context.Context) (*textproc.Transformer, error) {
 		return model.Vectorizer().Transformer(), nil
 	}
 	s := textproc.DefaultSettings()
-	var err error
 	if s.Concepts, err = concepts(c.Concepts, c.Dialect); err != nil {
 		return nil, err
 	}
@@ -111,13 +108,12 @@ func (c *tokensCmd) reader(ctx context.Context) (*textproc.Transformer, error) {
 }
 
 // concepts returns the built-in concepts in a dialect and extended by a file, or nil without both.
-func concepts(path, dialect string) (*textproc.Concepts, error) {
+func concepts(path, dialect string) (c *textproc.Concepts, err error) {
 	if path == "none" {
 		return textproc.Builtin().WithoutConcepts(), nil
 	}
-	c := textproc.Builtin()
+	c = textproc.Builtin()
 	if dialect != "" {
-		var err error
 		if c, err = c.In(dialect); err != nil {
 			return nil, err
 		}
