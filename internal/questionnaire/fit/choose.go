@@ -85,15 +85,18 @@ func (c *Choice) String() string {
 type Ranking struct {
 	*Choice
 	model.Decision
-	Parallel *Parallel `json:"parallel"`
-	MAP      *MAP      `json:"map"`
+	Others
 	// FitFactors is the number of factors of a factor analysis without candidates; 0 if undetermined.
 	FitFactors int `json:"fit_factors,omitempty"`
 }
 
 // Lines returns the outcome of each criterion as a line, and for factor analysis the number of factors of a fit.
 func (r *Ranking) Lines() []string {
-	lines := []string{r.Parallel.String(), r.MAP.String(), r.String()}
+	lines := []string{r.Parallel.String(), r.MAP.String()}
+	if r.Simple != nil {
+		lines = append(lines, r.Simple.String())
+	}
+	lines = append(lines, r.String())
 	if !model.Standardized(r.Method) {
 		return append(lines, r.Sentence())
 	}
@@ -114,16 +117,14 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 		return nil, err
 	}
 	r := &Ranking{}
-	if r.Parallel, err = o.Parallel(ctx, s); err != nil {
+	if r.Others, err = o.others(ctx, s); err != nil {
 		return nil, err
 	}
-	if r.MAP, err = o.MAP(ctx, s); err != nil {
+	also, _ := o.sought(r.Others)
+	if r.Choice, err = o.choose(ctx, s, also); err != nil {
 		return nil, err
 	}
-	if r.Choice, err = o.choose(ctx, s, o.sought(r.Parallel)); err != nil {
-		return nil, err
-	}
-	r.Decision = o.decide(r.Choice, r.Parallel, r.MAP)
+	r.Decision = o.decide(r.Choice, r.Others)
 	r.Warnings = append(r.Warnings, o.unsteady(ctx, s, r.Parallel.Suggested)...)
 	if model.Standardized(o.Method) {
 		r.FitFactors = r.Parallel.taken(s)
@@ -368,29 +369,27 @@ func (o *Options) chosen(ctx context.Context, s *Study) (*chosen, error) {
 		}
 		return c, err
 	}
-	p, err := o.Parallel(ctx, s)
+	others, err := o.others(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	m, err := o.MAP(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	c.scree = &model.Scree{Eigenvalues: p.Eigenvalues, Reference: p.Reference, MAP: m.Curve}
+	p := others.Parallel
+	c.scree = &model.Scree{Eigenvalues: p.Eigenvalues, Reference: p.Reference, MAP: others.MAP.Curve}
 	if model.Standardized(o.Method) && o.MostFactors > 0 {
 		if p.Suggested == nil {
 			return nil, questionnaire.Optionf("%q: parallel analysis suggests no number of factors, %s: --factors "+
 				"can give it", o.Input, p.Reason)
 		}
-		c.parallel, c.fitted.Factors, c.Decision = p.Suggested, p.taken(s), o.decide(nil, p, m)
+		c.parallel, c.fitted.Factors, c.Decision = p.Suggested, p.taken(s), o.decide(nil, others)
 		return c, nil
 	}
-	if c.Choice, err = o.choose(ctx, s, o.sought(p)); err != nil {
+	also, _ := o.sought(others)
+	if c.Choice, err = o.choose(ctx, s, also); err != nil {
 		return nil, err
 	}
-	c.fitted, c.Decision = c.byCrossValidation(o), o.decide(c.Choice, p, m)
-	if c.Followed == model.ParallelAnalysis {
-		c.fitted = lowest(c.Curve, *p.Suggested).Candidate
+	c.fitted, c.Decision = c.byCrossValidation(o), o.decide(c.Choice, others)
+	if c.Followed != model.CrossValidation {
+		c.fitted = lowest(c.Curve, also).Candidate
 	}
 	return c, nil
 }

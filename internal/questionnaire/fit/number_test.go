@@ -139,7 +139,7 @@ func TestNumberOfFactors(t *testing.T) {
 // measure logs the shares. What is followed finds the number in .8 of the samples, and as often as parallel analysis
 // but for .05. Factors that correlate by .7 are told apart less often.
 func (c *clinical) measure(t *testing.T, samples int) {
-	var before, parallel, velicer, after float64
+	var before, parallel, velicer, simple, after float64
 	for seed := range samples {
 		o := c.options(t, uint64(seed))
 		r, err := fit.Rank(t.Context(), o)
@@ -162,14 +162,14 @@ func (c *clinical) measure(t *testing.T, samples int) {
 		count(&before, &alone.Factors)
 		count(&parallel, r.Criteria.Parallel)
 		count(&velicer, r.Criteria.MAP)
-		if r.Followed == model.ParallelAnalysis {
-			count(&after, r.Criteria.Parallel)
-		} else {
-			count(&after, r.Criteria.CrossValidation)
-		}
+		count(&simple, r.Criteria.SimpleStructure)
+		count(&after, map[string]*int{
+			model.CrossValidation: r.Criteria.CrossValidation, model.ParallelAnalysis: r.Criteria.Parallel,
+			model.SimpleStructure: r.Criteria.SimpleStructure,
+		}[r.Followed])
 	}
-	t.Logf("%d samples: cross-validation %.2f, MAP %.2f, parallel analysis %.2f, followed %.2f", samples, before,
-		velicer, parallel, after)
+	t.Logf("%d samples: cross-validation %.2f, MAP %.2f, parallel analysis %.2f, simple structures %.2f, followed %.2f",
+		samples, before, velicer, parallel, simple, after)
 	if one := 1 / float64(samples); c.phi < 0.7 && after < 0.8-one || after < parallel-max(0.05, one) {
 		t.Errorf("followed finds %d factors in %.2f of the samples, parallel analysis in %.2f", c.factors, after, parallel)
 	}

@@ -13,6 +13,7 @@ import (
 const (
 	CrossValidation  = "cross_validation"
 	ParallelAnalysis = "parallel"
+	SimpleStructure  = "simple_structure"
 )
 
 // Criteria are the numbers of factors by each criterion, nil if it was not computed or suggests none.
@@ -20,10 +21,10 @@ type Criteria struct {
 	CrossValidation *int `json:"cross_validation"`
 	Parallel        *int `json:"parallel"`
 	MAP             *int `json:"map"`
+	SimpleStructure *int `json:"simple_structure,omitempty"`
 }
 
-// Decision says which criterion chose the number of factors, CrossValidation or ParallelAnalysis, and why. It is empty
-// if the number was given.
+// Decision says which criterion chose the number of factors, and why. It is empty if the number was given.
 type Decision struct {
 	Criteria *Criteria `json:"criteria,omitempty"`
 	Followed string    `json:"followed,omitempty"`
@@ -53,6 +54,7 @@ func (d *Decision) found() (all []suggestion) {
 	add("cross-validation", d.Criteria.CrossValidation)
 	add("parallel analysis", d.Criteria.Parallel)
 	add("MAP", d.Criteria.MAP)
+	add("simple structures", d.Criteria.SimpleStructure)
 	return all
 }
 
@@ -67,7 +69,10 @@ func (d *Decision) Sentence() string {
 	if d.Criteria == nil {
 		return ""
 	}
-	name := map[string]string{CrossValidation: "Cross-validation", ParallelAnalysis: "Parallel analysis"}[d.Followed]
+	name := map[string]string{
+		CrossValidation: "Cross-validation", ParallelAnalysis: "Parallel analysis",
+		SimpleStructure: "The BIC of simple structures",
+	}[d.Followed]
 	if !d.Disagree() {
 		return fmt.Sprintf("The criteria for the number of factors agree: %s.", d.Found())
 	}

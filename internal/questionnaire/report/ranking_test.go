@@ -23,11 +23,13 @@ func TestRankingFiles(t *testing.T) {
 				{Candidate: solver.Candidate{Factors: 2, Beta: 0.1}, Error: 0.25, StandardError: 0.01},
 			},
 		},
-		Parallel: &fit.Parallel{
-			Of: "component", Suggested: new(2), Draws: 20,
-			Eigenvalues: []float64{3, 2, 0.5, 0.2}, Reference: []float64{1.4, 1.2, 1, 0.9},
+		Others: fit.Others{
+			Parallel: &fit.Parallel{
+				Of: "component", Suggested: new(2), Draws: 20,
+				Eigenvalues: []float64{3, 2, 0.5, 0.2}, Reference: []float64{1.4, 1.2, 1, 0.9},
+			},
+			MAP: &fit.MAP{Reason: "too few items"},
 		},
-		MAP: &fit.MAP{Reason: "too few items"},
 	}
 	files, err := report.RankingFiles("a<b.csv", r, false)
 	if err != nil {
