@@ -23,7 +23,7 @@ const (
 	simpleTol, mostSimple = 5e-6, 2000
 	// mostMoves bounds the rounds in which items move to other factors.
 	mostMoves = 20
-	// greatestStart bounds the loadings of a start, and correlations of factors are startShare of those of Oblimin.
+	// greatestStart bounds the loadings of a start, and correlations of factors are startShare of those of Promax.
 	greatestStart, startShare = 0.95, 0.9
 )
 
@@ -57,7 +57,7 @@ func (s *SimpleStructure) Closest() (closest float64) {
 }
 
 // FitSimpleStructure looks for the simple structure of k factors of least discrepancy to correlations R, p×p. Each item
-// begins with the factor on which it loads most, of minres factors rotated by Oblimin. The parameters are then those of
+// begins with the factor on which it loads most, of minres factors rotated by Promax. The parameters are then those of
 // maximum likelihood (D. B. Rubin and D. T. Thayer, "EM algorithms for ML factor analysis", 1982), each item moves to
 // the factor that predicts it best from the other items, and so on while the discrepancy falls.
 //
@@ -72,7 +72,7 @@ func FitSimpleStructure(ctx context.Context, r *mat.SymDense, k int) (*SimpleStr
 	if err != nil {
 		return nil, fmt.Errorf("factoring: %w", err)
 	}
-	loadings, phi := Oblimin(e.loadings)
+	loadings, phi := Promax(e.loadings)
 	s := newSimpleStructure(p, k)
 	for i := range p {
 		row := loadings.RawRowView(i)

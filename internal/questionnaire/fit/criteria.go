@@ -117,9 +117,8 @@ func (s *SimpleStructure) String() string {
 	if s.Suggested == nil {
 		return "BIC of simple structures: none, " + s.Reason + "."
 	}
-	at := slices.IndexFunc(s.Curve, func(p rank.SimplePoint) bool { return p.Factors == *s.Suggested })
-	return fmt.Sprintf("BIC of simple structures: %s, the least (%.5g) of those whose factors correlate by at most %v.",
-		wording.Count(*s.Suggested, "factor"), s.Curve[at].BIC, rank.MostAlike)
+	return fmt.Sprintf("BIC of simple structures: %s, the least of those whose factors correlate by at most %v.",
+		wording.Count(*s.Suggested, "factor"), rank.MostAlike)
 }
 
 // of names the correlations that a criterion uses.

@@ -103,6 +103,28 @@ func TestFollowsParallelAnalysis(t *testing.T) {
 	}
 }
 
+// Where both cross-validation and parallel analysis miss factors that correlate, fit and rank follow simple structures.
+func TestFollowsSimpleStructures(t *testing.T) {
+	t.Parallel()
+	five := clinical{cuts: symmetric(), participants: 200, factors: 5, phi: 0.7}
+	o := five.options(t, 1)
+	r, err := fit.Rank(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := fit.Fit(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Followed != model.SimpleStructure || *r.Criteria.SimpleStructure != 5 || *r.Criteria.Parallel >= 5 ||
+		*r.Criteria.CrossValidation >= 5 {
+		t.Errorf("rank finds %s and follows %s", r.Found(), r.Followed)
+	}
+	if s := &f.Summary; s.Factors != 5 || s.Sentence() != r.Sentence() {
+		t.Errorf("fit has %d factors: %s\nrank: %s", s.Factors, s.Sentence(), r.Sentence())
+	}
+}
+
 // The share of planted questionnaires in which each criterion alone, and fit, find the number of factors.
 // WARDCAST_LONG=100 measures all kinds, 100 samples of those with phi = .4 and at most 500 participants and 20 of the
 // others; 1 draws few, of three kinds.
