@@ -61,8 +61,8 @@ func (s *SimpleStructure) Closest() (closest float64) {
 // maximum likelihood (D. B. Rubin and D. T. Thayer, "EM algorithms for ML factor analysis", 1982), each item moves to
 // the factor that predicts it best from the other items, and so on while the discrepancy falls.
 //
-// It returns nil where a factor of the start has fewer than LeastItems. When ctx ends, its cause is returned. The cost
-// is that of Fit, and p² + p·k² for each iteration.
+// It returns nil where a factor of the start has fewer than LeastItems, or the model cannot be estimated. When ctx ends,
+// its cause is returned. The cost is that of Fit, and p² + p·k² for each iteration.
 func FitSimpleStructure(ctx context.Context, r *mat.SymDense, k int) (*SimpleStructure, error) {
 	p := r.SymmetricDim()
 	if k*LeastItems > p {
@@ -87,15 +87,12 @@ func FitSimpleStructure(ctx context.Context, r *mat.SymDense, k int) (*SimpleStr
 	var best *SimpleStructure
 	whole := mat.DenseCopyOf(r)
 	for range mostMoves {
-		if s == nil || !s.enough() || !s.estimate(whole) || best != nil && s.Discrepancy >= best.Discrepancy {
+		if s == nil || !s.enough() || !s.estimate(ctx, whole) || best != nil && s.Discrepancy >= best.Discrepancy {
 			break
 		}
 		best, s = s, s.moved(whole)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
 	}
-	return best, nil
+	return best, context.Cause(ctx)
 }
 
 func newSimpleStructure(p, k int) *SimpleStructure {
@@ -149,7 +146,7 @@ func (b *posterior) precision(d []float64) *mat.SymDense {
 }
 
 // estimate moves loadings, uniquenesses and Φ to greatest likelihood, and sets Discrepancy. It reports whether it could.
-func (s *SimpleStructure) estimate(r *mat.Dense) bool {
+func (s *SimpleStructure) estimate(ctx context.Context, r *mat.Dense) bool {
 	k := s.Phi.SymmetricDim()
 	for i, l := range s.Loadings {
 		s.Loadings[i] = max(-greatestStart, min(l, greatestStart))
@@ -159,7 +156,7 @@ func (s *SimpleStructure) estimate(r *mat.Dense) bool {
 	var moments, explained mat.Dense
 	for range mostSimple {
 		b := s.posterior(r)
-		if b == nil {
+		if b == nil || ctx.Err() != nil {
 			return false
 		}
 		sums := mat.NewDense(k, k, nil) // WᵀRW
@@ -194,7 +191,7 @@ func (s *SimpleStructure) estimate(r *mat.Dense) bool {
 			}
 		}
 	}
-	return true
+	return !math.IsNaN(s.Discrepancy)
 }
 
 // moved returns a start with each item at the factor that predicts it best from the other items, and the loadings of
@@ -221,6 +218,7 @@ func (s *SimpleStructure) moved(r *mat.Dense) *SimpleStructure {
 		var along mat.VecDense
 		along.MulVec(v, mat.NewVecDense(k, c))
 		best := math.Inf(-1)
+		to.Factor[i], to.Loadings[i] = own, s.Loadings[i]
 		for t := range k {
 			known := s.Phi.At(t, t) - v.At(t, t)
 			if share := along.AtVec(t) * along.AtVec(t) / known; known > 0 && share > best {

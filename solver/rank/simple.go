@@ -51,7 +51,10 @@ func SimpleStructures(ctx context.Context, r *mat.SymDense, participants int) (s
 		if s == nil {
 			continue
 		}
-		point := SimplePoint{k, n*(s.Discrepancy-float64(p)) + float64(s.Parameters())*math.Log(n), s.Closest()}
+		point := SimplePoint{
+			Factors: k, Closest: s.Closest(),
+			BIC: n*(s.Discrepancy-float64(p)) + float64(s.Parameters())*math.Log(n),
+		}
 		curve = append(curve, point)
 		if point.BIC < least {
 			least, idle = point.BIC, 0

@@ -93,7 +93,7 @@ type Ranking struct {
 // Lines returns the outcome of each criterion as a line, and for factor analysis the number of factors of a fit.
 func (r *Ranking) Lines() []string {
 	lines := []string{r.Parallel.String(), r.MAP.String()}
-	if r.Simple != nil {
+	if r.Simple.Curve != nil {
 		lines = append(lines, r.Simple.String())
 	}
 	lines = append(lines, r.String())
@@ -125,7 +125,7 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 		return nil, err
 	}
 	r.Decision = o.decide(r.Choice, r.Others)
-	r.Warnings = append(r.Warnings, o.unsteady(ctx, s, r.Parallel.Suggested)...)
+	r.Warnings = append(r.Warnings, o.unsteady(ctx, s, &r.Decision)...)
 	if model.Standardized(o.Method) {
 		r.FitFactors = r.Parallel.taken(s)
 	}
@@ -389,9 +389,26 @@ func (o *Options) chosen(ctx context.Context, s *Study) (*chosen, error) {
 	}
 	c.fitted, c.Decision = c.byCrossValidation(o), o.decide(c.Choice, others)
 	if c.Followed != model.CrossValidation {
-		c.fitted = lowest(c.Curve, also).Candidate
+		c.fitted, err = o.unemptied(ctx, s, lowest(c.Curve, also).Candidate)
 	}
-	return c, nil
+	return c, err
+}
+
+// unemptied returns the candidate, or that with the next smaller β of the options whose fit has no empty factor. Where
+// cross-validation would have fewer factors, its best β is one that leaves nothing of the others.
+func (o *Options) unemptied(ctx context.Context, s *Study, c solver.Candidate) (solver.Candidate, error) {
+	quick := *o
+	quick.Recorder, quick.quick = nil, true
+	for at := slices.Index(o.Betas, c.Beta); at > 0; at-- {
+		l, err := quick.Learn(ctx, s, s.Order, solver.Candidate{Factors: c.Factors, Beta: o.Betas[at]})
+		if err != nil {
+			return c, err
+		}
+		if emptyFactors(l.Loadings, l.icqf.Scores) == 0 {
+			return solver.Candidate{Factors: c.Factors, Beta: o.Betas[at]}, nil
+		}
+	}
+	return solver.Candidate{Factors: c.Factors, Beta: o.Betas[0]}, nil
 }
 
 // byCrossValidation returns the candidate that the options choose from the curve.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -76,8 +77,8 @@ type SimpleStructure struct {
 type Others struct {
 	Parallel *Parallel `json:"parallel"`
 	MAP      *MAP      `json:"map"`
-	// Simple is nil where decide would not follow it.
-	Simple *SimpleStructure `json:"simple_structure,omitempty"`
+	// Simple is zero unless the search for icqf is free, for up to mostReduced items.
+	Simple SimpleStructure `json:"simple_structure,omitzero"`
 }
 
 // others computes the criteria other than cross-validation.
@@ -113,11 +114,11 @@ func (m *MAP) String() string {
 }
 
 // String returns the outcome as one line.
-func (s *SimpleStructure) String() string {
+func (s SimpleStructure) String() string {
 	if s.Suggested == nil {
-		return "BIC of simple structures: none, " + s.Reason + "."
+		return "Simple structures: none, " + s.Reason + "."
 	}
-	return fmt.Sprintf("BIC of simple structures: %s, the least of those whose factors correlate by at most %v.",
+	return fmt.Sprintf("Simple structures: %s, the lowest BIC of those whose factors correlate by at most %v.",
 		wording.Count(*s.Suggested, "factor"), rank.MostAlike)
 }
 
@@ -179,19 +180,34 @@ func (o *Options) parallel(ctx context.Context, s *Study, draws int) (*Parallel,
 // so are those of no more participants than items.
 const leastHalf, halvesStream = 100, 0x6861_6c76
 
-// unsteady returns a warning if parallel analysis finds another number of factors in a random half of the participants
-// than in all.
-func (o *Options) unsteady(ctx context.Context, s *Study, all *int) []string {
+// unsteady returns a warning if parallel analysis, or simple structures if they are followed, find another number of
+// factors in a random half of the participants than in all.
+func (o *Options) unsteady(ctx context.Context, s *Study, d *model.Decision) []string {
+	by, all := "parallel analysis finds", d.Criteria.Parallel
+	find := func(s *Study) (found *int, of string, err error) {
+		p, err := o.parallel(ctx, s, fewestDraws)
+		if err != nil {
+			return nil, "", err
+		}
+		return p.Suggested, p.Of, nil
+	}
+	if d.Followed == model.SimpleStructure {
+		by, all = "simple structures have", d.Criteria.SimpleStructure
+		find = func(s *Study) (*int, string, error) {
+			simple, err := o.simple(ctx, s)
+			return simple.Suggested, ofFactors, err
+		}
+	}
 	n, half := len(s.Order), *s
 	least := max(leastHalf, len(s.Items)+1)
 	foldOf := folds.Random(rand.New(rand.NewPCG(o.Seed, halvesStream)), n, 2)
 	for fold := 0; fold < 2 && all != nil && n >= 2*least; fold++ {
 		_, rows := folds.Split(foldOf, fold)
 		half.Order = lists.Take(s.Order, rows)
-		p, err := o.parallel(ctx, &half, fewestDraws) // an item may not vary there, or ctx have ended
-		if err == nil && p.Suggested != nil && *p.Suggested != *all {
-			return []string{fmt.Sprintf("parallel analysis finds %s in all %d participants, but %d in a random half "+
-				"of them: other participants may have another number", wording.Count(*all, p.Of), n, *p.Suggested)}
+		found, of, err := find(&half) // an item may not vary there, or ctx have ended
+		if err == nil && found != nil && *found != *all {
+			return []string{fmt.Sprintf("%s %s in all %d participants, but %d in a random half of them: other "+
+				"participants may have another number", by, wording.Count(*all, of), n, *found)}
 		}
 	}
 	return nil
@@ -250,18 +266,29 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	return out, nil
 }
 
-// simple compares simple structures. If the outcome is undefined, Reason says why.
-func (o *Options) simple(ctx context.Context, s *Study) (*SimpleStructure, error) {
-	out := &SimpleStructure{Curve: []rank.SimplePoint{}}
-	_, undefined, err := o.criterion(ctx, s, true, func(x *mat.Dense, kind factoranalysis.Kind) error {
+// simple compares simple structures. If the outcome is undefined, Reason says why. Participants are as many as answered
+// each pair of items, at least.
+func (o *Options) simple(ctx context.Context, s *Study) (SimpleStructure, error) {
+	out := SimpleStructure{Curve: []rank.SimplePoint{}}
+	_, undefined, err := o.criterion(ctx, s, false, func(x *mat.Dense, kind factoranalysis.Kind) error {
 		c, err := factoranalysis.Correlate(ctx, x, kind, o.Threads)
 		if err != nil {
 			return err
 		}
-		if len(c.Unknown) > 0 {
-			return fmt.Errorf("nobody answered both of %s", wording.Count(len(c.Unknown), "pair of items"))
+		n, p := x.Dims()
+		known := mat.NewDense(n, p, nil)
+		known.Apply(func(i, j int, _ float64) float64 {
+			if math.IsNaN(x.At(i, j)) {
+				return 0
+			}
+			return 1
+		}, known)
+		both := int(mat.Min(linalg.Threads(o.Threads).Gram(known)))
+		if both <= p {
+			return fmt.Errorf("only %s answered some pair of items, and there are %d items",
+				wording.Count(both, "participant"), p)
 		}
-		suggested, curve, err := rank.SimpleStructures(ctx, c.R, len(s.Order))
+		suggested, curve, err := rank.SimpleStructures(ctx, c.R, both)
 		if suggested > 0 {
 			out.Suggested, out.Curve = &suggested, curve
 		}
@@ -271,7 +298,7 @@ func (o *Options) simple(ctx context.Context, s *Study) (*SimpleStructure, error
 	case undefined != nil:
 		out.Reason = undefined.Error()
 	case out.Suggested == nil:
-		out.Reason = "no structure has items enough for each factor"
+		out.Reason = "too few items for a factor"
 	}
 	return out, err
 }
@@ -330,27 +357,22 @@ func (o *Options) used(x, known *mat.Dense) (_, _ *mat.Dense, err error) {
 	return linalg.SelectRows(x, rows), linalg.SelectRows(known, rows), nil
 }
 
-// leastSimple is the least number of factors for which simple structures are followed: halves of the items of one factor
-// often look like two.
-const leastSimple = 3
-
 // decide returns which criterion fit follows; c is nil without a cross-validation.
 //
 // In the cross-validation of ICQF, a score is shrunk on its own, as if factors were uncorrelated: with few items a
 // factor, one factor of all items then predicts a held-out answer better than the score of the answer's own factor. So
 // it misses factors that are correlated, or many for the participants, but invents none; parallel analysis is followed
 // if it finds more. In the simulation of the paper, whose factors are separate, it sometimes finds one less. Simple
-// structures are followed if they find more than both: among few participants, both miss factors that correlate. But
-// where cross-validation finds several, and no fewer than parallel analysis, factors are separate, and items that load on
-// several may look like one factor more to simple structures: in 28 of 60 questionnaires of that simulation they do.
+// structures are followed if they find more than both: among few participants, both miss factors that correlate. They
+// alone would find factors in noise, and halves of one factor: parallel analysis must find two. And where
+// cross-validation finds no fewer than that, factors are separate, and items that load on several may look like one
+// factor more to simple structures: in 28 of 60 questionnaires of that simulation they do.
 func (o *Options) decide(c *Choice, others Others) model.Decision {
 	d := model.Decision{
 		Criteria: &model.Criteria{Parallel: others.Parallel.Suggested, MAP: others.MAP.Suggested},
 		Followed: model.CrossValidation,
 	}
-	if others.Simple != nil {
-		d.Criteria.SimpleStructure = others.Simple.Suggested
-	}
+	d.Criteria.SimpleStructure = others.Simple.Suggested
 	switch {
 	case c == nil:
 	case o.Fewest:
@@ -359,10 +381,6 @@ func (o *Options) decide(c *Choice, others Others) model.Decision {
 		d.Criteria.CrossValidation = &c.Factors
 	}
 	sought, by := o.sought(others)
-	separate := func() bool {
-		k := others.Parallel.Suggested
-		return c.Factors >= sought || by == model.SimpleStructure && c.Factors > 1 && (k == nil || c.Factors >= *k)
-	}
 	switch {
 	case model.Standardized(o.Method) && o.MostFactors > 0:
 		d.Followed, d.Because = model.ParallelAnalysis, "this method uses its number unless candidates are given"
@@ -372,10 +390,12 @@ func (o *Options) decide(c *Choice, others Others) model.Decision {
 		d.Because = "the candidates were given"
 	case o.Method != model.MethodICQF:
 		d.Because = "it is the criterion of this method"
-	case separate():
+	case c.Factors >= sought:
 		d.Because = "it finds no fewer factors than parallel analysis"
+	case by == model.SimpleStructure && c.Factors >= *others.Parallel.Suggested:
+		d.Because = "it finds no fewer factors than parallel analysis, and simple structures may split factors"
 	case by == model.SimpleStructure:
-		d.Followed, d.Because = by, "among few participants, the others miss factors that correlate"
+		d.Followed, d.Because = by, "the others miss factors that correlate"
 	default:
 		d.Followed = by
 		d.Because = "cross-validation misses factors that are correlated or have few items, and does not invent any"
@@ -383,20 +403,17 @@ func (o *Options) decide(c *Choice, others Others) model.Decision {
 	return d
 }
 
-// sought returns the most factors by parallel analysis or simple structures, and by which, of the numbers that a search
-// may try; 0 without one.
+// sought returns the number of factors of parallel analysis, or of simple structures that split what it finds to be
+// several, and by which: one that a search may try, otherwise 0.
 func (o *Options) sought(others Others) (factors int, by string) {
-	if o.Method != model.MethodICQF {
+	k, simple := others.Parallel.Suggested, others.Simple.Suggested
+	switch {
+	case o.Method != model.MethodICQF || k == nil:
 		return 0, ""
+	case simple != nil && *k > 1 && *simple > *k && *simple <= o.MostFactors:
+		return *simple, model.SimpleStructure
+	case *k <= o.MostFactors:
+		return *k, model.ParallelAnalysis
 	}
-	if k := others.Parallel.Suggested; k != nil && *k <= o.MostFactors {
-		factors, by = *k, model.ParallelAnalysis
-	}
-	if others.Simple == nil {
-		return factors, by
-	}
-	if k := others.Simple.Suggested; k != nil && *k >= leastSimple && *k > factors && *k <= o.MostFactors {
-		factors, by = *k, model.SimpleStructure
-	}
-	return factors, by
+	return 0, ""
 }

@@ -318,8 +318,8 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	warn(&m, scores, s.Apart)
 	doubts := slices.Concat(l.doubts(o.Correlation, m.Summary.Missing), vague(m.Summary.FactorFits, len(l.Rows)),
 		unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
-	if c := m.Summary.Criteria; c != nil {
-		doubts = append(doubts, o.unsteady(ctx, s, c.Parallel)...)
+	if d := &m.Summary.Decision; d.Criteria != nil {
+		doubts = append(doubts, o.unsteady(ctx, s, d)...)
 	}
 	if parallel != nil && *parallel != best.Factors {
 		doubts = append(doubts, fmt.Sprintf("parallel analysis suggests %s, but a fit has at least 1, and at most "+
@@ -413,14 +413,20 @@ func sum(values []float64) (total float64) {
 	return total
 }
 
+// emptyFactors counts the factors whose loadings or scores are all 0.
+func emptyFactors(loadings, scores *mat.Dense) (empty int) {
+	for t := range scores.RawMatrix().Cols {
+		if mat.Norm(scores.ColView(t), 2) == 0 || mat.Norm(loadings.ColView(t), 2) == 0 {
+			empty++
+		}
+	}
+	return empty
+}
+
 // warn fills in the warnings. Empty factors have the smallest size, 0, and so come last.
 func warn(m *model.Model, scores *mat.Dense, a *answers.Apart) {
 	s := &m.Summary
-	for t := range s.Factors {
-		if mat.Norm(scores.ColView(t), 2) == 0 || mat.Norm(m.Loadings().ColView(t), 2) == 0 {
-			s.EmptyFactors++
-		}
-	}
+	s.EmptyFactors = emptyFactors(m.Loadings(), scores)
 	const empty = "factors are empty, all their scores or loadings are 0: the penalties leave nothing of them"
 	switch {
 	case s.EmptyFactors == s.Factors:
