@@ -394,21 +394,24 @@ func (o *Options) chosen(ctx context.Context, s *Study) (*chosen, error) {
 	return c, err
 }
 
-// unemptied returns the candidate, or that with the next smaller β of the options whose fit has no empty factor. Where
-// cross-validation would have fewer factors, its best β is one that leaves nothing of the others.
+// unemptied returns the candidate, or that with the next smaller β of the options whose fit has no empty factor, the
+// smallest if all have. Where cross-validation would have fewer factors, its best β leaves nothing of the others.
 func (o *Options) unemptied(ctx context.Context, s *Study, c solver.Candidate) (solver.Candidate, error) {
 	quick := *o
 	quick.Recorder, quick.quick = nil, true
-	for at := slices.Index(o.Betas, c.Beta); at > 0; at-- {
-		l, err := quick.Learn(ctx, s, s.Order, solver.Candidate{Factors: c.Factors, Beta: o.Betas[at]})
+	betas := slices.Sorted(slices.Values(o.Betas)) // those that were given have any order
+	for at := slices.Index(betas, c.Beta); at > 0; at-- {
+		c.Beta = betas[at]
+		l, err := quick.Learn(ctx, s, s.Order, c)
 		if err != nil {
-			return c, err
+			return c, fmt.Errorf("factorizing %q: %w", o.Input, err)
 		}
 		if emptyFactors(l.Loadings, l.icqf.Scores) == 0 {
-			return solver.Candidate{Factors: c.Factors, Beta: o.Betas[at]}, nil
+			return c, nil
 		}
 	}
-	return solver.Candidate{Factors: c.Factors, Beta: o.Betas[0]}, nil
+	c.Beta = betas[0]
+	return c, nil
 }
 
 // byCrossValidation returns the candidate that the options choose from the curve.

@@ -68,11 +68,8 @@ func (c *clinical) options(t *testing.T, seed uint64) fit.Options {
 	}
 }
 
-// Where cross-validation takes one factor for five, fit follows parallel analysis; rank says the same, and both why.
-func TestFollowsParallelAnalysis(t *testing.T) {
-	t.Parallel()
-	five := clinical{cuts: skewed(), participants: 200, factors: 5, phi: 0.4}
-	o := five.options(t, 2)
+func rankAndFit(t *testing.T, o fit.Options) (*fit.Ranking, *model.Fitted) {
+	t.Helper()
 	r, err := fit.Rank(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +78,15 @@ func TestFollowsParallelAnalysis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r, f
+}
+
+// Where cross-validation takes one factor for five, fit follows parallel analysis; rank says the same, and both why.
+func TestFollowsParallelAnalysis(t *testing.T) {
+	t.Parallel()
+	five := clinical{cuts: skewed(), participants: 200, factors: 5, phi: 0.4}
+	o := five.options(t, 2)
+	r, f := rankAndFit(t, o)
 	if r.Factors == *r.Parallel.Suggested || r.Followed != model.ParallelAnalysis || !r.Disagree() {
 		t.Errorf("rank finds %s and follows %s", r.Found(), r.Followed)
 	}
@@ -88,7 +94,8 @@ func TestFollowsParallelAnalysis(t *testing.T) {
 		t.Errorf("fit has %d factors: %s\nrank: %s", s.Factors, s.Sentence(), r.Sentence())
 	}
 	o.Fewest = true
-	if f, err = fit.Fit(t.Context(), o); err != nil || f.Summary.Followed != model.CrossValidation ||
+	f, err := fit.Fit(t.Context(), o)
+	if err != nil || f.Summary.Followed != model.CrossValidation ||
 		f.Summary.Factors != r.OneStandardErrorFactors {
 		t.Errorf("the fewest are %d factors, by %s (%v)", f.Summary.Factors, f.Summary.Followed, err)
 	}
@@ -108,20 +115,19 @@ func TestFollowsSimpleStructures(t *testing.T) {
 	t.Parallel()
 	five := clinical{cuts: symmetric(), participants: 200, factors: 5, phi: 0.7}
 	o := five.options(t, 1)
-	r, err := fit.Rank(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := fit.Fit(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, f := rankAndFit(t, o)
 	if r.Followed != model.SimpleStructure || *r.Criteria.SimpleStructure != 5 || *r.Criteria.Parallel >= 5 ||
 		*r.Criteria.CrossValidation >= 5 {
 		t.Errorf("rank finds %s and follows %s", r.Found(), r.Followed)
 	}
 	if s := &f.Summary; s.Factors != 5 || s.EmptyFactors > 0 || s.Sentence() != r.Sentence() {
 		t.Errorf("fit has %d factors, %d empty: %s\nrank: %s", s.Factors, s.EmptyFactors, s.Sentence(), r.Sentence())
+	}
+	o.Betas = []float64{3, 1, 0.1} // 3 has the lowest error, and empties four
+	f, err := fit.Fit(t.Context(), o)
+	if err != nil || f.Summary.Factors != 5 || f.Summary.EmptyFactors > 0 {
+		t.Errorf("of given betas fit takes %v, with %d of %d factors empty (%v)", f.Summary.Beta, f.Summary.EmptyFactors,
+			f.Summary.Factors, err)
 	}
 }
 
