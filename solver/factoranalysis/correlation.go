@@ -38,6 +38,8 @@ type Correlations struct {
 	// for FullInformation, one of them does not vary among those who did. Before smoothing, R holds 0 for them in the
 	// result of Correlate, and the correlations that the factors imply in a Model and after Fill.
 	Unknown [][2]int
+	// Fewest is the least number of participants who answered both items of a pair, for Pearson.
+	Fewest int
 	// Saturated is the distribution of FullInformation, otherwise nil.
 	Saturated *Saturated
 	// Raw are the correlations before smoothing, 0 for pairs without one.
@@ -110,7 +112,7 @@ func correlate(ctx context.Context, x mat.Matrix, confounds *mat.Dense, kind Kin
 	var err error
 	switch kind {
 	case Pearson:
-		c.Raw, c.Unknown = pearson(x, linalg.Threads(threads))
+		c.Raw, c.Unknown, c.Fewest = pearson(x, linalg.Threads(threads))
 	case FullInformation:
 		if err := c.full(ctx, x); err != nil {
 			return nil, err
@@ -207,8 +209,8 @@ const constantShare = 1e-12
 
 // pearson returns the correlations over pairwise known rows. Let Z be the standardized columns, with 0 for unknown
 // entries, and M be 1 for known entries and 0 for others. All sums over common rows are then entries of ZᵀZ, ZᵀM,
-// (Z∘Z)ᵀM and MᵀM.
-func pearson(x mat.Matrix, threads linalg.Threads) (r *mat.SymDense, unknown [][2]int) {
+// (Z∘Z)ᵀM and MᵀM. fewest is the least number of rows of a pair.
+func pearson(x mat.Matrix, threads linalg.Threads) (r *mat.SymDense, unknown [][2]int, fewest int) {
 	n, p := x.Dims()
 	means, deviations := linalg.SampleMoments(x)
 	z, known, complete := mat.NewDense(n, p, nil), mat.NewDense(n, p, nil), true
@@ -231,7 +233,7 @@ func pearson(x mat.Matrix, threads linalg.Threads) (r *mat.SymDense, unknown [][
 				r.SetSym(i, j, within1(products.At(i, j)/float64(n-1)))
 			}
 		}
-		return r, nil
+		return r, nil, n
 	}
 	counts, sums, squares := threads.Gram(known), mat.NewDense(p, p, nil), mat.NewDense(p, p, nil)
 	threads.InnerTo(sums, z, known)
@@ -250,7 +252,7 @@ func pearson(x mat.Matrix, threads linalg.Threads) (r *mat.SymDense, unknown [][
 			r.SetSym(i, j, within1((products.At(i, j)-si*sj/count)/math.Sqrt(vi*vj)))
 		}
 	}
-	return r, unknown
+	return r, unknown, int(mat.Min(counts))
 }
 
 // within1 clips a correlation to [−1, 1], which rounding can leave.

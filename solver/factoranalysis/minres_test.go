@@ -19,7 +19,7 @@ func correlationMatrix(p int) *mat.SymDense {
 			x.Set(i, j, common+random.NormFloat64())
 		}
 	}
-	r, _ := pearson(x, 0)
+	r, _, _ := pearson(x, 0)
 	return r
 }
 

@@ -3,7 +3,6 @@ package rank
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"runtime"
 	"sync"
 
@@ -25,8 +24,8 @@ type Jobs struct {
 // Each runs jobs 0 … count−1, started in this order, until one fails or ctx ends. It returns the error or the cause, or
 // an error that wraps solver.ErrSettings for a negative number of threads.
 func (j Jobs) Each(ctx context.Context, count int, work func(ctx context.Context, i int) error) error {
-	if j.Threads < 0 {
-		return fmt.Errorf("%w: %d threads", solver.ErrSettings, j.Threads)
+	if err := solver.CheckThreads(j.Threads); err != nil {
+		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(cmp.Or(j.Threads, runtime.GOMAXPROCS(0)))

@@ -40,7 +40,7 @@ type SimplePoint struct {
 func SimpleStructures(ctx context.Context, r *mat.SymDense, participants int) (suggested int, curve []SimplePoint,
 	err error,
 ) {
-	p, n := r.SymmetricDim(), math.Min(float64(participants), mostCounted)
+	p, n := r.SymmetricDim(), float64(min(participants, mostCounted))
 	least, chosen, idle := math.Inf(1), math.Inf(1), 0
 	for k := 1; k*factoranalysis.LeastItems <= p && idle < patience; k++ {
 		s, err := factoranalysis.FitSimpleStructure(ctx, r, k)

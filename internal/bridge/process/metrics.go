@@ -72,13 +72,15 @@ func newMetrics(p *process) *metrics {
 			m.messages.WithLabelValues(kind, answer)
 		}
 	}
-	p.Registry.MustRegister(&visits{
-		count: p.count, all: prometheus.NewDesc("wardcast_bridge_visits",
-			"Emergency visits that are remembered, by what they lack; all of them with lack none, others with class.",
-			[]string{"lack"}, nil),
-		oldest: prometheus.NewDesc("wardcast_bridge_oldest_unjoined_seconds",
-			"Time since the first message of the oldest emergency visit without a note; 0 if there is none.", nil, nil),
-	})
+	p.Registry.MustRegister(in.Readings(func(set meter.Set) { measureVisits(set, p.count()) },
+		[]string{
+			"visits", "Emergency visits that are remembered, by what they lack; all of them with lack none, others with " +
+				"class.", "lack",
+		},
+		[]string{
+			"oldest_unjoined_seconds",
+			"Time since the first message of the oldest emergency visit without a note; 0 if there is none.",
+		}))
 	return m
 }
 
@@ -98,29 +100,15 @@ func (m *metrics) ended(e mllp.End) {
 	}
 }
 
-// visits collects the counts of visits when they are asked for.
-type visits struct {
-	count       func() bridge.Counts
-	all, oldest *prometheus.Desc
-}
-
-// Describe implements prometheus.Collector.
-func (v *visits) Describe(to chan<- *prometheus.Desc) { to <- v.all; to <- v.oldest }
-
-// Collect implements prometheus.Collector.
-func (v *visits) Collect(to chan<- prometheus.Metric) {
-	c := v.count()
-	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
-	}
-	gauge(v.all, float64(c.Visits), "none")
-	gauge(v.all, float64(c.OtherClasses), "class")
-	gauge(v.all, float64(c.WithoutText), "text")
-	gauge(v.all, float64(c.WithoutComplaint), "complaint")
-	gauge(v.all, float64(c.WithoutOutcome), "outcome")
+func measureVisits(set meter.Set, c bridge.Counts) {
+	set("visits", float64(c.Visits), "none")
+	set("visits", float64(c.OtherClasses), "class")
+	set("visits", float64(c.WithoutText), "text")
+	set("visits", float64(c.WithoutComplaint), "complaint")
+	set("visits", float64(c.WithoutOutcome), "outcome")
 	oldest := 0.
 	if !c.OldestUnjoined.IsZero() {
 		oldest = time.Since(c.OldestUnjoined).Seconds()
 	}
-	gauge(v.oldest, oldest)
+	set("oldest_unjoined_seconds", oldest)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -275,20 +274,11 @@ func (o *Options) simple(ctx context.Context, s *Study) (SimpleStructure, error)
 		if err != nil {
 			return err
 		}
-		n, p := x.Dims()
-		known := mat.NewDense(n, p, nil)
-		known.Apply(func(i, j int, _ float64) float64 {
-			if math.IsNaN(x.At(i, j)) {
-				return 0
-			}
-			return 1
-		}, known)
-		both := int(mat.Min(linalg.Threads(o.Threads).Gram(known)))
-		if both <= p {
+		if c.Fewest <= len(s.Items) {
 			return fmt.Errorf("only %s answered some pair of items, and there are %d items",
-				wording.Count(both, "participant"), p)
+				wording.Count(c.Fewest, "participant"), len(s.Items))
 		}
-		suggested, curve, err := rank.SimpleStructures(ctx, c.R, both)
+		suggested, curve, err := rank.SimpleStructures(ctx, c.R, c.Fewest)
 		if suggested > 0 {
 			out.Suggested, out.Curve = &suggested, curve
 		}
@@ -369,10 +359,11 @@ func (o *Options) used(x, known *mat.Dense) (_, _ *mat.Dense, err error) {
 // factor more to simple structures: in 28 of 60 questionnaires of that simulation they do.
 func (o *Options) decide(c *Choice, others Others) model.Decision {
 	d := model.Decision{
-		Criteria: &model.Criteria{Parallel: others.Parallel.Suggested, MAP: others.MAP.Suggested},
+		Criteria: &model.Criteria{
+			Parallel: others.Parallel.Suggested, MAP: others.MAP.Suggested, SimpleStructure: others.Simple.Suggested,
+		},
 		Followed: model.CrossValidation,
 	}
-	d.Criteria.SimpleStructure = others.Simple.Suggested
 	switch {
 	case c == nil:
 	case o.Fewest:

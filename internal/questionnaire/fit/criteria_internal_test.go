@@ -7,7 +7,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// 0 is no suggestion.
+// 0 stands for no suggestion.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -19,7 +19,7 @@ func TestDecide(t *testing.T) {
 		{1, 3, 2, model.ParallelAnalysis},
 		{1, 3, 5, model.SimpleStructure},
 		{2, 3, 5, model.SimpleStructure},
-		{3, 3, 5, model.CrossValidation}, // separate factors, items of several
+		{3, 3, 5, model.CrossValidation}, // items load on several separate factors
 		{1, 1, 3, model.CrossValidation}, // halves of one factor
 		{1, 0, 4, model.CrossValidation}, // noise
 		{4, 2, 3, model.CrossValidation},
