@@ -74,8 +74,9 @@ func newMetrics(p *process) *metrics {
 	}
 	p.Registry.MustRegister(in.Readings(func(set meter.Set) { measureVisits(set, p.count()) },
 		[]string{
-			"visits", "Emergency visits that are remembered, by what they lack; all of them with lack none, others with " +
-				"class.", "lack",
+			"visits",
+			"Emergency visits that are remembered, by what they lack; all of them with lack none, others with class.",
+			"lack",
 		},
 		[]string{
 			"oldest_unjoined_seconds",

@@ -126,8 +126,8 @@ func TestFollowsSimpleStructures(t *testing.T) {
 	o.Betas = []float64{3, 1, 0.1} // 3 has the lowest error, and empties four
 	f, err := fit.Fit(t.Context(), o)
 	if err != nil || f.Summary.Factors != 5 || f.Summary.EmptyFactors > 0 {
-		t.Errorf("of given betas fit takes %v, with %d of %d factors empty (%v)", f.Summary.Beta, f.Summary.EmptyFactors,
-			f.Summary.Factors, err)
+		t.Errorf("of given betas fit takes %v, with %d of %d factors empty (%v)", f.Summary.Beta,
+			f.Summary.EmptyFactors, f.Summary.Factors, err)
 	}
 }
 
