@@ -249,7 +249,7 @@ type result struct {
 	scoreFlags
 	cli.Output
 	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg and .png, result.json and the model; longitudinal adds ages.csv and ages.svg, --bootstrap adds loadings_intervals.csv, and meta --compact adds compact.csv. Created if missing." required:"" placeholder:"DIR"`
-	Rule  string `help:"Which candidate to choose: the one with the lowest cross-validated error (without --factors, icqf follows parallel analysis if it finds more factors), or the one with the fewest factors within one standard error of the lowest." enum:"lowest,one-standard-error" default:"lowest" usedby:"cross-validation"`
+	Rule  string `help:"Which candidate to choose: the one with the lowest cross-validated error (without --factors, icqf follows parallel analysis or simple structures where these find more factors), or the one with the fewest factors within one standard error of the lowest." enum:"lowest,one-standard-error" default:"lowest" usedby:"cross-validation"`
 	Trace bool   `help:"Write the objective after every update to result.json." usedby:"icqf,l1-nmf"`
 	// Bootstrap is 0 for none.
 	Bootstrap int `help:"Number of bootstrap samples of participants (0: none; at least 40; 1000 for a paper). Adds standard errors and 95 % intervals of the loadings (loadings_intervals.csv), includes them in the scores' standard errors, and cross-validates what each factor explains." default:"0" placeholder:"N" usedby:"icqf,fa,l1-nmf"`
@@ -507,7 +507,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 		return err
 	}
 	if c.Out != "" {
-		regressed := c.Method == model.MethodFA && len(c.Confounds) > 0
+		regressed := len(c.Confounds) > 0 && o.UnusedConfounds() == ""
 		files, err := report.RankingFiles(filepath.Base(c.Input), ranked, regressed)
 		if err == nil {
 			err = folder.WriteFiles(c.Out, files)

@@ -12,7 +12,7 @@
 //	Φ        Scorer.Phi                k×k
 //	ψ        Scorer.Uniquenesses       p
 //
-// A correlation uses the participants who answered both items. Items may be keyed either way: the loading of a
+// A correlation uses the participants who answered both items, but for full information, which uses all. Items may be keyed either way: the loading of a
 // reverse-keyed item has the other sign.
 //
 // Arguments are never modified. Equal input gives equal bits for every GOMAXPROCS, on one GOARCH and GOAMD64

@@ -284,20 +284,30 @@ func (c *Correlations) Fill(ctx context.Context, k int) error {
 
 // complete factors the correlations, filling in the unknown ones.
 func complete(ctx context.Context, c *Correlations, k int, by Extraction) (*extraction, error) {
+	from := c.Raw
+	if by == MaximumLikelihood && len(c.Unknown) > 0 { // 0 in the place of unknown ones has no inverse
+		if err := c.Fill(ctx, k); err != nil {
+			return nil, err
+		}
+		from = c.R
+	}
 	if by == MaximumLikelihood && c.Smoothed() {
 		return nil, fmt.Errorf("%w, which %s needs; use %s", ErrSingular, MaximumLikelihood, Minres)
 	}
 	if len(c.Unknown) == 0 {
 		return extract(ctx, c.R, k, by)
 	}
-	filled := mat.NewSymDense(c.Raw.SymmetricDim(), nil)
-	filled.CopySym(c.Raw)
+	filled := mat.NewSymDense(from.SymmetricDim(), nil)
+	filled.CopySym(from)
 	e, err := extract(ctx, filled, k, by)
 	if err != nil {
 		return nil, err
 	}
 	count := len(c.Unknown)
 	settled, now, step, before := false, make([]float64, count), make([]float64, count), make([]float64, count)
+	for u, pair := range c.Unknown {
+		now[u] = filled.At(pair[0], pair[1])
+	}
 	for i := range maxFills {
 		copy(before, step)
 		for u, pair := range c.Unknown {

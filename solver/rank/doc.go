@@ -7,6 +7,7 @@
 //	BIC1             information criterion (Stoica and Selén 2004)                    least squares
 //	Stabilities      agreement of repeated runs (Brunet et al.; Kim and Park)         non-negative scores
 //	Parallel         eigenvalues compared with noise (Horn 1965)                      factor analysis
+//	SimpleStructures BIC of models with each item on one factor                       factor analysis
 //	MAP              mean squared partial correlation (Velicer 1976)                  factor analysis
 //
 // A matrix is n×p: rows are documents (participants), columns are terms (items). Equal input, settings and seed give

@@ -37,7 +37,19 @@ type SimplePoint struct {
 //
 // A factor more adds the correlations with the others to the parameters, not a loading of each item as in exploratory
 // analysis. So factors that correlate are told apart among fewer participants, if items do have one factor each.
-func SimpleStructures(ctx context.Context, r *mat.SymDense, participants int) (suggested int, curve []SimplePoint,
+//
+// Unknown correlations are filled in from the fewest factors that suggest no more than themselves, see Fill.
+func SimpleStructures(ctx context.Context, c *factoranalysis.Correlations, participants int) (suggested int,
+	curve []SimplePoint, err error,
+) {
+	suggested, err = filled(ctx, c, func() (k int, err error) {
+		k, curve, err = simpleStructures(ctx, c.R, participants)
+		return k, err
+	})
+	return suggested, curve, err
+}
+
+func simpleStructures(ctx context.Context, r *mat.SymDense, participants int) (suggested int, curve []SimplePoint,
 	err error,
 ) {
 	p, n := r.SymmetricDim(), float64(min(participants, mostCounted))

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/wording"
@@ -42,6 +43,10 @@ func mostFactors(items int) int { return max(1, items/2) }
 func DefaultBetas() []float64 {
 	return []float64{0, 0.001, 0.003, 0.01, 0.03, firstBeta, 0.3, 1, 3, 10, 30, 100}
 }
+
+// noPenalties warns of a β of 0 that a search chose.
+const noPenalties = "the search ended at beta 0, without penalties, which make loadings easier to read: --beta can " +
+	"give another one"
 
 // Choice is the outcome of Rank: the candidate with the lowest error, the fewest factors within one standard error of
 // it, and the error of every candidate that was tried.
@@ -178,8 +183,7 @@ func (o *Options) choose(ctx context.Context, s *Study, also int) (*Choice, erro
 		Partitions: o.Partitions, Warnings: edges(all, min(len(s.Items), len(s.IDs))),
 	}
 	if o.searchBeta && c.Beta == 0 {
-		c.Warnings = append(c.Warnings, "the cross-validated error is lowest at beta 0, without penalties, which make "+
-			"loadings easier to read: --beta can give another one")
+		c.Warnings = append(c.Warnings, noPenalties)
 	}
 	return c, nil
 }
@@ -390,6 +394,9 @@ func (o *Options) chosen(ctx context.Context, s *Study) (*chosen, error) {
 	c.fitted, c.Decision = c.byCrossValidation(o), o.decide(c.Choice, others)
 	if c.Followed != model.CrossValidation {
 		c.fitted, err = o.unemptied(ctx, s, lowest(c.Curve, also).Candidate)
+	}
+	if o.searchBeta && c.fitted.Beta == 0 {
+		c.Warnings = lists.Union(c.Warnings, []string{noPenalties})
 	}
 	return c, err
 }

@@ -278,7 +278,7 @@ func (o *Options) simple(ctx context.Context, s *Study) (SimpleStructure, error)
 			return fmt.Errorf("only %s answered some pair of items, and there are %d items",
 				wording.Count(c.Fewest, "participant"), len(s.Items))
 		}
-		suggested, curve, err := rank.SimpleStructures(ctx, c.R, c.Fewest)
+		suggested, curve, err := rank.SimpleStructures(ctx, c, c.Fewest)
 		if suggested > 0 {
 			out.Suggested, out.Curve = &suggested, curve
 		}
@@ -321,7 +321,7 @@ func (o *Options) criterion(ctx context.Context, s *Study, components bool,
 // correlated returns the answers to correlate, less the confounds' effects if the method uses confounds.
 func (o *Options) correlated(s *Study) (*mat.Dense, error) {
 	x, known := s.Data(s.Order).Answers, linalg.SelectRows(s.Known, s.Order)
-	if o.Method == model.MethodL1 {
+	if !o.usesConfounds() {
 		return x, nil
 	}
 	x, known, err := o.used(x, known)
@@ -381,6 +381,8 @@ func (o *Options) decide(c *Choice, others Others) model.Decision {
 		d.Because = "the candidates were given"
 	case o.Method != model.MethodICQF:
 		d.Because = "it is the criterion of this method"
+	case by == "":
+		d.Because = "parallel analysis suggests no number, or more factors than the search tries"
 	case c.Factors >= sought:
 		d.Because = "it finds no fewer factors than parallel analysis"
 	case by == model.SimpleStructure && c.Factors >= *others.Parallel.Suggested:
@@ -399,9 +401,9 @@ func (o *Options) decide(c *Choice, others Others) model.Decision {
 func (o *Options) sought(others Others) (factors int, by string) {
 	k, simple := others.Parallel.Suggested, others.Simple.Suggested
 	switch {
-	case o.Method != model.MethodICQF || k == nil:
+	case o.Method != model.MethodICQF || o.Fewest || k == nil:
 		return 0, ""
-	case simple != nil && *k > 1 && *simple > *k && *simple <= o.MostFactors:
+	case simple != nil && *k > 1 && *simple > *k:
 		return *simple, model.SimpleStructure
 	case *k <= o.MostFactors:
 		return *k, model.ParallelAnalysis

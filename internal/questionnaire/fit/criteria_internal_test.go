@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -23,7 +24,6 @@ func TestDecide(t *testing.T) {
 		{1, 1, 3, model.CrossValidation}, // halves of one factor
 		{1, 0, 4, model.CrossValidation}, // noise
 		{4, 2, 3, model.CrossValidation},
-		{1, 3, 11, model.ParallelAnalysis}, // more than the search may try
 		{1, 11, 3, model.CrossValidation},
 		{1, 11, 5, model.CrossValidation}, // fewer than parallel analysis
 	} {
@@ -41,6 +41,9 @@ func TestDecide(t *testing.T) {
 		})
 		if d.Followed != c.want {
 			t.Errorf("%+v: %s is followed: %s", c, d.Followed, d.Because)
+		}
+		if strings.Contains(d.Because, "no fewer") && (c.parallel == 0 || c.validation < c.parallel) {
+			t.Errorf("%+v: it says %q", c, d.Because)
 		}
 	}
 }

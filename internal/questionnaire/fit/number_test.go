@@ -5,7 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -119,6 +121,9 @@ func TestFollowsSimpleStructures(t *testing.T) {
 	if r.Followed != model.SimpleStructure || *r.Criteria.SimpleStructure != 5 || *r.Criteria.Parallel >= 5 ||
 		*r.Criteria.CrossValidation >= 5 {
 		t.Errorf("rank finds %s and follows %s", r.Found(), r.Followed)
+	}
+	if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, "simple structures have 5") }) {
+		t.Errorf("it has 3 in a half, but rank warns %q", r.Warnings)
 	}
 	if s := &f.Summary; s.Factors != 5 || s.EmptyFactors > 0 || s.Sentence() != r.Sentence() {
 		t.Errorf("fit has %d factors, %d empty: %s\nrank: %s", s.Factors, s.EmptyFactors, s.Sentence(), r.Sentence())

@@ -45,7 +45,7 @@ func TestCoverageOfAlpha(t *testing.T) {
 			}
 			path := questionnairetest.File(t, "answers.csv", questionnairetest.CSV(rows))
 			a, err := items.Run(t.Context(),
-				items.Options{Input: path, Columns: answers.Columns{Items: []string{"q*"}}})
+				items.Options{Input: path, Factors: 1, Columns: answers.Columns{Items: []string{"q*"}}}) // omega is quick
 			if err != nil {
 				t.Fatal(err)
 			}

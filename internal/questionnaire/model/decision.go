@@ -73,6 +73,9 @@ func (d *Decision) Sentence() string {
 		CrossValidation: "Cross-validation", ParallelAnalysis: "Parallel analysis",
 		SimpleStructure: "The BIC of simple structures",
 	}[d.Followed]
+	if len(d.found()) == 1 {
+		return fmt.Sprintf("One criterion alone suggests a number of factors: %s.", d.Found())
+	}
 	if !d.Disagree() {
 		return fmt.Sprintf("The criteria for the number of factors agree: %s.", d.Found())
 	}

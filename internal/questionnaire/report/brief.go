@@ -192,7 +192,7 @@ func (m sheet) Sure() []string {
 	switch {
 	case s.Disagree():
 		all = append(all, "Number of factors: "+s.Sentence())
-	case len(s.BCV) > 0:
+	case len(s.BCV) > 0 && s.BCV[0].Factors != s.BCV[len(s.BCV)-1].Factors:
 		all = append(all, "Number of factors: chosen by the error on held-out answers.")
 	case s.Parallel != nil:
 		all = append(all,

@@ -201,6 +201,9 @@ func (data *view) cross(s *model.Summary) {
 	if s.OneStandardErrorFactors != s.Factors {
 		data.Choice += fmt.Sprintf(" The fit has %d.", s.Factors)
 	}
+	if s.Disagree() {
+		data.Choice += " " + s.Sentence()
+	}
 	for _, x := range slices.SortedStableFunc(slices.Values(s.BCV), func(a, b solver.ErrorPoint) int {
 		return cmp.Or(cmp.Compare(a.Beta, b.Beta), cmp.Compare(a.Factors, b.Factors))
 	}) {
