@@ -12,8 +12,8 @@
 //	Φ        Scorer.Phi                k×k
 //	ψ        Scorer.Uniquenesses       p
 //
-// A correlation uses the participants who answered both items, but for full information, which uses all. Items may be keyed either way: the loading of a
-// reverse-keyed item has the other sign.
+// A correlation uses the participants who answered both items; one of full information uses all. Items may be keyed
+// either way: the loading of a reverse-keyed item has the other sign.
 //
 // Arguments are never modified. Equal input gives equal bits for every GOMAXPROCS, on one GOARCH and GOAMD64
 // level. All functions are safe for concurrent use.

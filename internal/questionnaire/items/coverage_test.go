@@ -45,7 +45,8 @@ func TestCoverageOfAlpha(t *testing.T) {
 			}
 			path := questionnairetest.File(t, "answers.csv", questionnairetest.CSV(rows))
 			a, err := items.Run(t.Context(),
-				items.Options{Input: path, Factors: 1, Columns: answers.Columns{Items: []string{"q*"}}}) // omega is quick
+				// Omega of one factor is quick.
+				items.Options{Input: path, Factors: 1, Columns: answers.Columns{Items: []string{"q*"}}})
 			if err != nil {
 				t.Fatal(err)
 			}
