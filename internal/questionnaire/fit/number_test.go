@@ -122,7 +122,8 @@ func TestFollowsSimpleStructures(t *testing.T) {
 		*r.Criteria.CrossValidation >= 5 {
 		t.Errorf("rank finds %s and follows %s", r.Found(), r.Followed)
 	}
-	if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, "simple structures have 5") }) {
+	unsteady := func(w string) bool { return strings.HasPrefix(w, "simple structures have 5") }
+	if !slices.ContainsFunc(r.Warnings, unsteady) {
 		t.Errorf("it has 3 in a half, but rank warns %q", r.Warnings)
 	}
 	if s := &f.Summary; s.Factors != 5 || s.EmptyFactors > 0 || s.Sentence() != r.Sentence() {
