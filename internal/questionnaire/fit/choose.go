@@ -9,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/wording"
@@ -394,9 +393,6 @@ func (o *Options) chosen(ctx context.Context, s *Study) (*chosen, error) {
 	c.fitted, c.Decision = c.byCrossValidation(o), o.decide(c.Choice, others)
 	if c.Followed != model.CrossValidation {
 		c.fitted, err = o.unemptied(ctx, s, lowest(c.Curve, also).Candidate)
-	}
-	if o.searchBeta && c.fitted.Beta == 0 {
-		c.Warnings = lists.Union(c.Warnings, []string{noPenalties})
 	}
 	return c, err
 }

@@ -277,6 +277,9 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, err
 	}
 	best, parallel := choice.fitted, choice.parallel
+	if o.searchBeta && best.Beta == 0 {
+		choice.Warnings = lists.Union(choice.Warnings, []string{noPenalties})
+	}
 	seconds := model.Seconds{Load: loaded.Sub(begin).Seconds(), Choose: time.Since(loaded).Seconds()}
 	l, err := o.Learn(ctx, s, s.Order, best)
 	if err == nil && len(l.Items) < len(s.Items) {
