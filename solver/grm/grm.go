@@ -69,7 +69,7 @@ type ItemsError struct{ Factor, Items, Least int }
 
 // Error counts the factor from 1.
 func (e *ItemsError) Error() string {
-	return fmt.Sprintf("factor %d has too few items, %d, and needs at least %d", e.Factor+1, e.Items, e.Least)
+	return fmt.Sprintf("factor %d has %d items, and needs at least %d", e.Factor+1, e.Items, e.Least)
 }
 
 // Fit fits the model to x, n×p. Factors have Σ loadings ≥ 0 and, unless assigned, descending sums of squared loadings.

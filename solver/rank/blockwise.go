@@ -40,7 +40,8 @@ const (
 // a row or column may have no other cell.
 type Method func(training *mat.Dense, maxFactors int) (Fitter, error)
 
-// Fitter fits one training matrix: it returns the reconstruction, n×p, and whether the fit converged. It should run on
+// Fitter fits one training matrix: it returns the reconstruction, n×p, and whether the fit converged. Without an error,
+// a nil reconstruction means that the matrix does not allow the candidate, whose error is then +Inf. It should run on
 // the goroutine of its caller, and is safe for concurrent use.
 type Fitter func(ctx context.Context, c solver.Candidate) (reconstruction *mat.Dense, converged bool, err error)
 
@@ -237,6 +238,10 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 	}
 	if err := ctx.Err(); err != nil {
 		return err // the result of a fit that was cut short is useless
+	}
+	if r == nil {
+		cv.errors.Set(candidate, f, math.Inf(1))
+		return nil
 	}
 	var sum float64
 	var cells int

@@ -346,6 +346,30 @@ func TestStandardErrorIsOfAnyScale(t *testing.T) {
 	}
 }
 
+// A candidate without a reconstruction in some fold has an infinite error, and is chosen only if all have.
+func TestCandidateThatCannotBeFitted(t *testing.T) {
+	t.Parallel()
+	x := mat.NewDense(20, 10, nil)
+	method := (&spy{fit: func(c solver.Candidate, training *mat.Dense) (*mat.Dense, error) {
+		if c.Factors == 1 || c.Factors == 3 && training.At(0, 0) != 0 {
+			return nil, nil
+		}
+		return x, nil
+	}}).prepare
+	for _, partitions := range []int{1, 2} {
+		c, err := rank.BlockwiseCV(t.Context(), x, method,
+			rank.Settings{Factors: []int{1, 2, 3}, Betas: []float64{0}, Partitions: partitions})
+		if err != nil || c.Lowest.Factors != 2 || c.OneStandardError.Factors != 2 ||
+			!math.IsInf(c.Curve[0].Error, 1) || !math.IsInf(c.Curve[2].Error, 1) {
+			t.Errorf("%d partitions: %+v, %v", partitions, c, err)
+		}
+	}
+	c, err := rank.BlockwiseCV(t.Context(), x, method, rank.Settings{Factors: []int{1}, Betas: []float64{0, 1}})
+	if err != nil || !math.IsInf(c.Lowest.Error, 1) {
+		t.Errorf("no candidate can be fitted: %+v, %v", c, err)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	zero := mat.NewDense(20, 20, nil)

@@ -3,7 +3,9 @@ package fit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -61,7 +63,8 @@ type Choice struct {
 	Fits        int     `json:"fits"`
 	Unconverged int     `json:"unconverged"`
 	RelTol      float64 `json:"rel_tol"`
-	// Warnings report a lowest error at an end of the candidates, and for Rank halves with other numbers of factors.
+	// Warnings report a lowest error at an end of the candidates, numbers of factors that were skipped, and for Rank
+	// halves with other numbers of factors.
 	Warnings []string `json:"warnings"`
 	Seconds  float64  `json:"seconds"`
 }
@@ -174,12 +177,28 @@ func (o *Options) choose(ctx context.Context, s *Study, also int) (*Choice, erro
 			settings.Factors, settings.Betas = o.nextOf(all, also)
 		}
 	}
+	if math.IsInf(all.Lowest.Error, 1) {
+		return nil, questionnaire.Optionf("%q: no number of factors that was tried fits: %w", o.Input, errFewItems)
+	}
+	warnings := edges(all, min(len(s.Items), len(s.IDs)))
+	var skipped []int
+	all.Curve = slices.DeleteFunc(all.Curve, func(p solver.ErrorPoint) bool {
+		unfitted := math.IsInf(p.Error, 1)
+		if unfitted {
+			skipped = append(skipped, p.Factors)
+		}
+		return unfitted
+	})
+	if len(skipped) > 0 {
+		warnings = append(warnings, fmt.Sprintf("these numbers of factors were skipped, because without some of the "+
+			"folds they have too few items: %v", skipped))
+	}
 	c := &Choice{
 		Method: o.Method, Candidate: all.Lowest.Candidate, Curve: all.Curve,
 		OneStandardErrorFactors: all.OneStandardError.Factors,
 		OneStandardErrorBeta:    all.OneStandardError.Beta, Fits: all.Fits, Unconverged: all.Unconverged,
 		RelTol:     max(o.RelTol, rank.ICQFRelTol),
-		Partitions: o.Partitions, Warnings: edges(all, min(len(s.Items), len(s.IDs))),
+		Partitions: o.Partitions, Warnings: warnings,
 	}
 	if o.searchBeta && c.Beta == 0 {
 		c.Warnings = append(c.Warnings, noPenalties)
@@ -441,6 +460,9 @@ func (o *Options) validated(s *Study, data icqf.Data) rank.Method {
 		means := linalg.ColumnMeans(training)
 		return func(ctx context.Context, c solver.Candidate) (*mat.Dense, bool, error) {
 			l, err := with.Learn(ctx, inside, all, c)
+			if errors.Is(err, errFewItems) {
+				return nil, true, nil
+			}
 			if err != nil {
 				return nil, false, err
 			}

@@ -73,6 +73,24 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// A search ends at the candidates next to those that cannot be fitted, also if none can be.
+func TestSearchAmongUnfitted(t *testing.T) {
+	t.Parallel()
+	for _, most := range []int{0, 1, 5, 8} {
+		o := &Options{Factors: DefaultFactors(80), Betas: []float64{0}, MostFactors: mostFactors(80)}
+		c := explore(o, o.Factors, o.Betas, func(k int, _ float64) float64 {
+			if k > most {
+				return math.Inf(1)
+			}
+			return 1 / float64(k)
+		})
+		if c.Lowest.Factors != max(1, most) || math.IsInf(c.Lowest.Error, 1) != (most == 0) || len(edges(c, 80)) > 0 {
+			t.Errorf("at most %d factors can be fitted: found %+v, warnings %q", most, c.Lowest, edges(c, 80))
+		}
+		checkTried(t, o, c)
+	}
+}
+
 // checkTried fails unless the two numbers of factors next to the lowest on either side were tried with its β, and one
 // fewer than within one standard error too, and each β next to it was tried with its number of factors, or was worse
 // with the nearest number that it was tried with.

@@ -31,7 +31,7 @@ func (o *Options) learnGRM(ctx context.Context, l *Learnt, factors int) error {
 		return l.itemError(at)
 	}
 	if few, ok := errors.AsType[*grm.ItemsError](err); ok {
-		return questionnaire.Optionf("the graded response model with %s: %w; take fewer factors",
+		return questionnaire.Optionf("%w: the graded response model with %s: %w; take fewer factors", errFewItems,
 			wording.Count(factors, "factor"), few)
 	}
 	if err != nil {

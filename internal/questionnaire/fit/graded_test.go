@@ -2,7 +2,9 @@ package fit_test
 
 import (
 	"encoding/csv"
+	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,5 +79,27 @@ func TestGradedByCodebook(t *testing.T) {
 		if item.Factor != j%questionnairetest.Factors+1 || math.Abs(f.Loadings().At(j, item.Factor-1)) < 0.5 {
 			t.Errorf("%+v", item)
 		}
+	}
+}
+
+// Numbers of factors that leave a factor too few items are no candidates, and a warning names them.
+func TestGradedSkipsCandidates(t *testing.T) {
+	t.Parallel()
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
+		questionnairetest.CSV(questionnairetest.Rows(1))))
+	o.Method, o.Betas, o.Columns.Confounds, o.Factors = model.MethodGRM, nil, nil, []int{1, 9}
+	r, err := fit.Rank(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Curve) != 1 || r.Factors != 1 || !slices.ContainsFunc(r.Warnings, func(w string) bool {
+		return strings.HasSuffix(w, "too few items: [9]")
+	}) {
+		t.Errorf("curve %v, warnings %q", r.Curve, r.Warnings)
+	}
+	o.Factors = []int{4, 9}
+	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
+		!strings.Contains(err.Error(), "no number of factors") {
+		t.Errorf("no candidate can be fitted: %v", err)
 	}
 }

@@ -48,6 +48,9 @@ type Learnt struct {
 	confounds []questionnaire.Confound // that it uses
 }
 
+// errFewItems says that the answers of a fit do not allow so many factors.
+var errFewItems = errors.New("too few items")
+
 // Learn fits the method of the options to these participants, in this order, and the items that vary among them. For
 // factor analysis, items that the confounds explain fully are left out too.
 //
@@ -64,7 +67,7 @@ func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c solver.Cand
 	err := error(nil)
 	switch {
 	case len(l.Items) < c.Factors:
-		err = questionnaire.Optionf("%d factors for %d items", c.Factors, len(l.Items))
+		err = questionnaire.Optionf("%w: %d factors for %d items", errFewItems, c.Factors, len(l.Items))
 	case o.Method == model.MethodL1:
 		err = o.learnL1(ctx, l, c.Factors)
 	case o.Method == model.MethodFA:
@@ -180,8 +183,8 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	}
 	leave := func(left []int) error { // the items that the confounds do not explain fully
 		if len(left) <= factors {
-			return questionnaire.Optionf("%d factors for the %d items that the confounds do not explain fully, among "+
-				"%d participants", factors, len(left), len(l.Rows))
+			return questionnaire.Optionf("%w: %d factors for the %d items that the confounds do not explain fully, "+
+				"among %d participants", errFewItems, factors, len(left), len(l.Rows))
 		}
 		l.Items, l.Rows = left, l.study.Answering(l.Rows, left)
 		return o.learnFA(ctx, l, factors)
