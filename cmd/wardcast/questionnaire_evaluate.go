@@ -47,8 +47,8 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 		return err
 	}
 	if chooses {
-		d.Log.Info("cross-validation chooses on all participants and again in each repeat",
-			"cross_validations", 1+c.Repeats)
+		d.Log.Info("the number of factors or beta is chosen on all participants and again in each repeat",
+			"choices", 1+c.Repeats)
 	}
 	bar := cli.NewProgress(d, "fits")
 	o.Progress = bar.Set

@@ -103,9 +103,10 @@ type Share struct {
 // Factors of fa and pca have arbitrary signs: they are matched by the absolute value of the congruence, and a match of
 // negative congruence is turned.
 //
-// If there are several candidates for factors and β, cross-validation chooses among them: on all participants for the
-// loadings that the stability compares with, and in each repeat on those who are not held out, so that the area does
-// not depend on the latter. Scores of training and held-out participants come from the loadings alone, in the same way.
+// If there are several candidates for factors and β, fit.Options.Choose chooses among them: from all participants for
+// the loadings that the stability compares with, and in each repeat from those who are not held out, so that the area
+// does not depend on the latter. Scores of training and held-out participants come from the loadings alone, in the same
+// way.
 //
 // An item that does not vary among the training participants is left out there as if it were not in the file, and is
 // excluded from the stability. A participant who answered only such items is neither trained on nor held out.
@@ -192,7 +193,7 @@ func (e *Evaluation) Compared() []Share {
 // choose fills in the candidate and the choices of the repeats.
 func (o *Options) choose(ctx context.Context, s *fit.Study, e *Evaluation, p *progress) error {
 	p.rounds = 1 + o.Repeats
-	add := func(c *fit.Choice) {
+	add := func(c *fit.Chosen) {
 		e.Unconverged += c.Unconverged
 		e.Warnings = lists.Union(e.Warnings, c.Warnings)
 		p.done += c.Fits
@@ -202,13 +203,13 @@ func (o *Options) choose(ctx context.Context, s *fit.Study, e *Evaluation, p *pr
 	if err != nil {
 		return err
 	}
-	e.Candidate = choice.Candidate
+	e.Candidate = choice.Fitted
 	add(choice)
 	for repeat := range o.Repeats {
 		if choice, err = o.chooseInside(ctx, s, repeat); err != nil {
 			return fmt.Errorf("choosing in repeat %d: %w", repeat+1, err)
 		}
-		e.Choices = append(e.Choices, choice.Candidate)
+		e.Choices = append(e.Choices, choice.Fitted)
 		add(choice)
 	}
 	return nil
@@ -345,7 +346,7 @@ func Chooser(methods []string) string {
 }
 
 // chooseInside chooses among the candidates without the participants who are held out in the repeat.
-func (o *Options) chooseInside(ctx context.Context, s *fit.Study, repeat int) (*fit.Choice, error) {
+func (o *Options) chooseInside(ctx context.Context, s *fit.Study, repeat int) (*fit.Chosen, error) {
 	test, _ := o.split(s, repeat)
 	inside := *s
 	inside.Order = slices.DeleteFunc(slices.Clone(s.Order), func(i int) bool { return slices.Contains(test, i) })

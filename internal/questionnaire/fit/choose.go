@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/wording"
@@ -140,7 +141,7 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 	return r, nil
 }
 
-// Choose cross-validates the candidates: every pair of those that were given. Otherwise it searches, and goes from the
+// choose cross-validates the candidates: every pair of those that were given. Otherwise it searches, and goes from the
 // best candidate so far to others until none of them makes the error lower:
 //
 //   - without a given β, DefaultFactors or the given numbers of factors at firstBeta, then the next β up and down from
@@ -149,9 +150,8 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 //     that were tried, until the two next on either side have been. The fewest factors within one standard error are
 //     found by halving too. A number that is tried is tried at each given β;
 //   - with given numbers of factors, but without a given β, all of them at the best β.
-func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) { return o.choose(ctx, s, 0) }
-
-// choose is Choose. If also is not 0, that number of factors is tried too, when the search has ended, with the β next
+//
+// If also is not 0, that number of factors is tried too, when the search has ended, with the β next
 // to the best until they are no better.
 func (o *Options) choose(ctx context.Context, s *Study, also int) (*Choice, error) {
 	data := s.Data(s.Order)
@@ -368,50 +368,56 @@ func edges(c *rank.Choice, most int) []string {
 	return warnings
 }
 
-// chosen is the candidate to fit, and how it was chosen.
-type chosen struct {
+// Chosen is the candidate to fit, and how it was chosen.
+type Chosen struct {
 	*Choice // of a cross-validation; its Curve is empty without one
 	model.Decision
-	fitted   solver.Candidate
+	Fitted   solver.Candidate
 	parallel *int // the suggestion of parallel analysis if factor analysis uses that
 	scree    *model.Scree
 }
 
-// chosen returns the given candidate, or the one of the criterion that decide follows.
-func (o *Options) chosen(ctx context.Context, s *Study) (*chosen, error) {
+// Choose returns the given candidate, or the one of the criterion that decide follows, among the participants of Order.
+func (o *Options) Choose(ctx context.Context, s *Study) (*Chosen, error) {
 	given := solver.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}
-	c := &chosen{Choice: &Choice{Method: o.Method, Candidate: given, Curve: []solver.ErrorPoint{}}, fitted: given}
-	if len(o.Factors) == 1 && o.MostFactors == 0 {
-		if len(o.Betas) == 1 {
+	c := &Chosen{Choice: &Choice{Method: o.Method, Candidate: given, Curve: []solver.ErrorPoint{}}, Fitted: given}
+	var others Others
+	var err error
+	also, several := 0, len(o.Factors) > 1 || o.MostFactors > 0
+	switch {
+	case several:
+		if others, err = o.others(ctx, s); err != nil {
+			return nil, err
+		}
+		p := others.Parallel
+		c.scree = &model.Scree{Eigenvalues: p.Eigenvalues, Reference: p.Reference, MAP: others.MAP.Curve}
+		if model.Standardized(o.Method) && o.MostFactors > 0 {
+			if p.Suggested == nil {
+				return nil, questionnaire.Optionf("%q: parallel analysis suggests no number of factors, %s: --factors "+
+					"can give it", o.Input, p.Reason)
+			}
+			c.parallel, c.Decision = p.Suggested, o.decide(nil, others)
+			c.Fitted.Factors = min(p.taken(s), o.MostFactors)
 			return c, nil
 		}
-		var err error
-		if c.Choice, err = o.Choose(ctx, s); err == nil {
-			c.fitted = c.byCrossValidation(o)
-		}
-		return c, err
-	}
-	others, err := o.others(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	p := others.Parallel
-	c.scree = &model.Scree{Eigenvalues: p.Eigenvalues, Reference: p.Reference, MAP: others.MAP.Curve}
-	if model.Standardized(o.Method) && o.MostFactors > 0 {
-		if p.Suggested == nil {
-			return nil, questionnaire.Optionf("%q: parallel analysis suggests no number of factors, %s: --factors "+
-				"can give it", o.Input, p.Reason)
-		}
-		c.parallel, c.fitted.Factors, c.Decision = p.Suggested, p.taken(s), o.decide(nil, others)
+		also, _ = o.sought(others)
+	case len(o.Betas) == 1:
 		return c, nil
 	}
-	also, _ := o.sought(others)
 	if c.Choice, err = o.choose(ctx, s, also); err != nil {
 		return nil, err
 	}
-	c.fitted, c.Decision = c.byCrossValidation(o), o.decide(c.Choice, others)
-	if c.Followed != model.CrossValidation {
-		c.fitted, err = o.unemptied(ctx, s, lowest(c.Curve, also).Candidate)
+	c.Fitted = c.Candidate
+	if o.Fewest {
+		c.Fitted = solver.Candidate{Factors: c.OneStandardErrorFactors, Beta: c.OneStandardErrorBeta}
+	}
+	if several {
+		if c.Decision = o.decide(c.Choice, others); c.Followed != model.CrossValidation {
+			c.Fitted, err = o.unemptied(ctx, s, lowest(c.Curve, also).Candidate)
+		}
+	}
+	if o.searchBeta && c.Fitted.Beta == 0 {
+		c.Warnings = lists.Union(c.Warnings, []string{noPenalties})
 	}
 	return c, err
 }
@@ -434,14 +440,6 @@ func (o *Options) unemptied(ctx context.Context, s *Study, c solver.Candidate) (
 	}
 	c.Beta = betas[0]
 	return c, nil
-}
-
-// byCrossValidation returns the candidate that the options choose from the curve.
-func (c *Choice) byCrossValidation(o *Options) solver.Candidate {
-	if o.Fewest {
-		return solver.Candidate{Factors: c.OneStandardErrorFactors, Beta: c.OneStandardErrorBeta}
-	}
-	return c.Candidate
 }
 
 // validated returns how the method of the options is cross-validated on these data of the study.

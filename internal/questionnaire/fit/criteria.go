@@ -403,7 +403,7 @@ func (o *Options) sought(others Others) (factors int, by string) {
 	switch {
 	case o.Method != model.MethodICQF || o.Fewest || k == nil:
 		return 0, ""
-	case simple != nil && *k > 1 && *simple > *k:
+	case simple != nil && *k > 1 && *simple > *k && *simple <= o.MostFactors:
 		return *simple, model.SimpleStructure
 	case *k <= o.MostFactors:
 		return *k, model.ParallelAnalysis

@@ -272,14 +272,11 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, err
 	}
 	loaded := time.Now()
-	choice, err := o.chosen(ctx, s)
+	choice, err := o.Choose(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	best, parallel := choice.fitted, choice.parallel
-	if o.searchBeta && best.Beta == 0 {
-		choice.Warnings = lists.Union(choice.Warnings, []string{noPenalties})
-	}
+	best, parallel := choice.Fitted, choice.parallel
 	seconds := model.Seconds{Load: loaded.Sub(begin).Seconds(), Choose: time.Since(loaded).Seconds()}
 	l, err := o.Learn(ctx, s, s.Order, best)
 	if err == nil && len(l.Items) < len(s.Items) {
@@ -409,13 +406,6 @@ func (s *Study) knownOf() []model.Known {
 	return known
 }
 
-func sum(values []float64) (total float64) {
-	for _, v := range values {
-		total += v
-	}
-	return total
-}
-
 // emptyFactors counts the factors whose loadings or scores are all 0.
 func emptyFactors(loadings, scores *mat.Dense) (empty int) {
 	for t := range scores.RawMatrix().Cols {
@@ -494,7 +484,7 @@ func explained(residual, variance float64) float64 {
 // largestFirst orders the factors by how much they add to all answers, Σ W·Σ Q.
 func largestFirst(scores, loadings *mat.Dense) []int {
 	_, k := scores.Dims()
-	size := func(t int) float64 { return sum(mat.Col(nil, t, scores)) * sum(mat.Col(nil, t, loadings)) }
+	size := func(t int) float64 { return mat.Sum(scores.ColView(t)) * mat.Sum(loadings.ColView(t)) }
 	return linalg.Order(k, func(s, t int) int { return cmp.Compare(size(t), size(s)) })
 }
 

@@ -12,7 +12,10 @@ import (
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/certainty"
+	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/invariance"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 )
@@ -41,6 +44,7 @@ func (c *clinical) options(t *testing.T, seed uint64) fit.Options {
 		loadings[j] = 0.45 + 0.3*random.Float64()
 		rows[0] = append(rows[0], fmt.Sprintf("q%02d", j))
 	}
+	rows[0] = append(rows[0], "group")
 	factors := make([]float64, c.factors)
 	for i := range c.participants {
 		common := random.NormFloat64()
@@ -61,7 +65,7 @@ func (c *clinical) options(t *testing.T, seed uint64) fit.Options {
 			}
 			row = append(row, strconv.Itoa(answer))
 		}
-		rows = append(rows, row)
+		rows = append(rows, append(row, strconv.Itoa(i%2)))
 	}
 	return fit.Options{
 		Input:    questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)),
@@ -83,7 +87,8 @@ func rankAndFit(t *testing.T, o fit.Options) (*fit.Ranking, *model.Fitted) {
 	return r, f
 }
 
-// Where cross-validation takes one factor for five, fit follows parallel analysis; rank says the same, and both why.
+// Where cross-validation takes one factor for five, fit follows parallel analysis; rank says the same, and both why. An
+// evaluation and a comparison of groups have as many factors as the fit.
 func TestFollowsParallelAnalysis(t *testing.T) {
 	t.Parallel()
 	five := clinical{cuts: skewed(), participants: 200, factors: 5, phi: 0.4}
@@ -95,8 +100,18 @@ func TestFollowsParallelAnalysis(t *testing.T) {
 	if s := &f.Summary; s.Factors != *r.Parallel.Suggested || s.Sentence() != r.Sentence() {
 		t.Errorf("fit has %d factors: %s\nrank: %s", s.Factors, s.Sentence(), r.Sentence())
 	}
+	e, err := evaluate.Run(t.Context(), evaluate.Options{Options: o, Repeats: 1})
+	if err != nil || e.Factors != f.Summary.Factors || e.Beta != f.Summary.Beta || e.Choices[0].Factors == r.Factors {
+		t.Errorf("the fit has %d factors, the evaluation %+v (%v)", f.Summary.Factors, e, err)
+	}
+	groups := invariance.Options{Options: o, Bootstrap: certainty.LeastReplicates}
+	groups.Columns.Labels = []questionnaire.Label{{Name: "group", Positive: "0", Negative: "1"}}
+	g, err := invariance.Run(t.Context(), groups)
+	if err != nil || g.Factors != f.Summary.Factors || g.Beta != f.Summary.Beta {
+		t.Errorf("the fit has %d factors, the comparison of groups %+v (%v)", f.Summary.Factors, g, err)
+	}
 	o.Fewest = true
-	f, err := fit.Fit(t.Context(), o)
+	f, err = fit.Fit(t.Context(), o)
 	if err != nil || f.Summary.Followed != model.CrossValidation ||
 		f.Summary.Factors != r.OneStandardErrorFactors {
 		t.Errorf("the fewest are %d factors, by %s (%v)", f.Summary.Factors, f.Summary.Followed, err)
@@ -180,20 +195,12 @@ func (c *clinical) measure(t *testing.T, samples int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := o.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		alone, err := o.Choose(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
 		count := func(of *float64, found *int) {
 			if found != nil && *found == c.factors {
 				*of += 1 / float64(samples)
 			}
 		}
-		count(&before, &alone.Factors)
+		count(&before, r.Criteria.CrossValidation)
 		count(&parallel, r.Criteria.Parallel)
 		count(&velicer, r.Criteria.MAP)
 		count(&simple, r.Criteria.SimpleStructure)

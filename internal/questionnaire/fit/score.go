@@ -183,7 +183,7 @@ func factorFits(m *model.Model, scores, errs *mat.Dense, measured []Measured) []
 			squares += errs.At(i, t) * errs.At(i, t)
 		}
 		n := float64(max(1, len(w)))
-		f.Participants, f.Mean = len(w), sum(w)/n
+		f.Participants, f.Mean = len(w), floats.Sum(w)/n
 		f.Absent = float64(floats.Count(func(v float64) bool { return v == 0 }, w)) / n
 		f.High = float64(floats.Count(func(v float64) bool { return v > 0.5 }, w)) / n
 		if len(w) > 1 {

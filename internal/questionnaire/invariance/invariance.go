@@ -80,7 +80,7 @@ type Result struct {
 }
 
 // Run learns the factors of each group and of both together, with the same number of factors and β, and compares the
-// groups. If there are several candidates for factors and β, cross-validation chooses on both groups together.
+// groups. If there are several candidates for factors and β, fit.Options.Choose chooses from both groups together.
 //
 // Items that do not vary in one of the groups are left out. It returns an error that wraps questionnaire.ErrOptions for
 // a group of fewer than 20 participants or fewer than the factors, and for a group column that is a confound; and the
@@ -94,22 +94,17 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	candidate := solver.Candidate{Factors: r.o.Factors[0], Beta: r.o.Betas[0]}
-	if len(r.o.Factors)*len(r.o.Betas) > 1 {
-		both := *r.study
-		both.Order = r.both
-		choice, err := r.o.Choose(ctx, &both)
-		if err != nil {
-			return nil, err
-		}
-		candidate = choice.Candidate
-		r.Warnings = append(r.Warnings, choice.Warnings...)
+	both := *r.study
+	both.Order = r.both
+	choice, err := r.o.Choose(ctx, &both)
+	if err != nil {
+		return nil, err
 	}
-	r.Candidate, r.Method = candidate, r.o.Method
+	r.Candidate, r.Method, r.Warnings = choice.Fitted, r.o.Method, append(r.Warnings, choice.Warnings...)
 	for _, g := range r.Groups {
-		if g.Participants < max(leastGroup, candidate.Factors) {
+		if least := max(leastGroup, r.Factors); g.Participants < least {
 			return nil, questionnaire.Optionf("%q: group %q has %d participants, at least %d are needed", r.study.File,
-				g.Value, g.Participants, max(leastGroup, candidate.Factors))
+				g.Value, g.Participants, least)
 		}
 	}
 	if err := r.compare(ctx); err != nil {
