@@ -138,8 +138,8 @@ func (c *Correlations) discrepancies(log float64) (objective, alone float64) {
 // analysis", 1982. It begins with other factors of their correlations.
 func (c *Correlations) likeliest(ctx context.Context, from *extraction, k int,
 ) (e *extraction, model *Saturated, log float64, err error) {
-	s, p := c.standardized, c.Raw.SymmetricDim()
-	model, e = &Saturated{Mean: s.Mean, Covariance: mat.NewSymDense(p, nil)}, from
+	s, p, first := c.standardized, c.Raw.SymmetricDim(), *from
+	model, e = &Saturated{Mean: s.Mean, Covariance: mat.NewSymDense(p, nil)}, &first
 	deviations := lists.Make(p, func(i int) float64 { return math.Sqrt(s.Covariance.At(i, i)) })
 	model.imply(e, deviations)
 	var start []float64

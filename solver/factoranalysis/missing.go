@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
@@ -99,45 +97,6 @@ func root(a *mat.Dense) *mat.Dense {
 	return mat.DenseCopyOf(&lower)
 }
 
-// PatternLikelihood is the normal log-likelihood of a pattern and what its derivatives are made of: with the implied
-// K = Σ_oo, d = mean − μ_o and C = RootRootᵀ/N + ddᵀ, P = K⁻¹, Pd, and the score W = PCP − P.
-type PatternLikelihood struct {
-	Log   float64
-	P, W  *mat.SymDense
-	Pd    []float64
-	shift []float64
-}
-
-// To computes all for μ, p, and Σ, p×p. It reports false if Σ_oo is not positive definite.
-func (l *PatternLikelihood) To(g *Pattern, mu []float64, sigma *mat.SymDense) bool {
-	k, n := len(g.Items), float64(g.N)
-	l.P, l.W = mat.NewSymDense(k, nil), mat.NewSymDense(k, nil)
-	l.Pd, l.shift = make([]float64, k), make([]float64, k)
-	l.P.SubsetSym(sigma, g.Items)
-	for a, i := range g.Items {
-		l.shift[a] = g.Mean[a] - mu[i]
-	}
-	var factor mat.Cholesky
-	if !factor.Factorize(l.P) || factor.InverseTo(l.P) != nil {
-		return false
-	}
-	pd, shift := mat.NewVecDense(k, l.Pd), mat.NewVecDense(k, l.shift)
-	pd.MulVec(l.P, shift)
-	square := mat.Dot(pd, shift)
-	l.W.CopySym(l.P)
-	raw := l.W.RawSymmetric()
-	blas64.Scal(-1, blas64.Vector{N: len(raw.Data), Inc: 1, Data: raw.Data})
-	if g.Root != nil {
-		var around mat.Dense
-		around.Mul(l.P, g.Root)
-		square += linalg.Dot(&around, g.Root) / n
-		blas64.Syrk(blas.NoTrans, 1/n, around.RawMatrix(), 1, raw)
-	}
-	l.W.SymRankOne(l.W, 1, pd)
-	l.Log = -n / 2 * (float64(k)*math.Log(2*math.Pi) + factor.LogDet() + square)
-	return true
-}
-
 // NormalScore returns the log-likelihood of all patterns at μ and Σ, and its derivatives: with respect to μ, p, and to
 // Σ, p×p, halved as by an entry of a symmetric matrix. It reports false if Σ is not positive definite.
 //
@@ -192,14 +151,11 @@ func NormalScore(patterns []Pattern, mu []float64, sigma *mat.SymDense) (log flo
 		n += weight
 		log -= weight / 2 * (float64(size)*math.Log(2*math.Pi) + logDet + ofMissing)
 	}
-	var filled, half, both mat.Dense
-	filled.Mul(rows.T(), rows)
-	log -= linalg.Dot(&filled, k) / 2
-	for i := range p {
-		for j := i; j < p; j++ {
-			moments.SetSym(i, j, moments.At(i, j)+filled.At(i, j))
-		}
-	}
+	var filled mat.SymDense
+	var half, both mat.Dense
+	filled.SymOuterK(1, rows.T())
+	log -= linalg.Dot(mat.DenseCopyOf(&filled), k) / 2
+	moments.AddSym(moments, &filled)
 	half.Mul(k, moments)
 	both.Mul(&half, k)
 	ofCov = mat.NewSymDense(p, nil)
@@ -272,9 +228,8 @@ type Saturated struct {
 }
 
 const (
-	// maxEM and emTolerance end the iterations of EM: the last moves means and covariances by less, in units of the
-	// standard deviations.
-	maxEM       = 20_000
+	// EM ends if an iteration moves means and covariances by less than emTolerance standard deviations.
+	maxRounds   = 150
 	emTolerance = 1e-8
 )
 
@@ -284,27 +239,56 @@ const (
 //	δ = Σs/n,  μ ← μ + δ,  Σ ← Σ + 2ΣGΣ/n − δδᵀ.
 //
 // Source: A. P. Dempster, N. M. Laird and D. B. Rubin, "Maximum likelihood from incomplete data via the EM algorithm",
-// 1977, section 4.1.3. It returns ErrSingular if a covariance matrix on the way has no inverse, and the cause if ctx
-// ends.
+// 1977, section 4.1.3. A round is two iterations, and a third from where they lead, see leap, if that is likelier.
+//
+// With too few answers there is no maximum, and the covariances approach singular ones: after 150 rounds (a maximum
+// took at most 41 in our tests) the result is not Converged. Saturate returns ErrSingular if a covariance matrix on the
+// way has no inverse, and the cause if ctx ends.
 func Saturate(ctx context.Context, patterns []Pattern, p int) (*Saturated, error) {
 	s := startSaturated(patterns, p)
 	complete := !slices.ContainsFunc(patterns, func(g Pattern) bool { return len(g.Items) < p })
-	for range maxEM {
-		log, next, change, ok := s.step(patterns)
-		switch {
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case !ok:
+	for range maxRounds {
+		log, one, change, ok := s.step(patterns)
+		if !ok {
 			return nil, ErrSingular
 		}
-		if s.LogLikelihood = log; s.Converged || complete {
-			s.Converged = true
-			return s, nil
+		s.LogLikelihood, s.Converged = log, complete || change < emTolerance
+		if s.Converged || ctx.Err() != nil {
+			return s, context.Cause(ctx)
 		}
-		s = next
-		s.Converged = change < emTolerance
+		least, two, _, ok := one.step(patterns)
+		if !ok {
+			return nil, ErrSingular
+		}
+		leapt, next, _, ok := s.leap(one, two).step(patterns)
+		if s = two; ok && leapt >= least {
+			s = next
+		}
 	}
 	return s, nil
+}
+
+// leap extrapolates two iterations, from s to one and from there to two. With their steps r and r + v, in units of the
+// standard deviations, and a = max(1, ‖r‖/‖v‖), it returns s + 2ar + a²v: R. Varadhan and C. Roland, "Simple and
+// globally convergent methods for accelerating the convergence of any EM algorithm", 2008.
+func (s *Saturated) leap(one, two *Saturated) *Saturated {
+	p := len(s.Mean)
+	units := &Saturated{Mean: make([]float64, p), Covariance: mat.NewSymDense(p, nil)}
+	for i := range p {
+		units.Mean[i] = 1 / math.Sqrt(s.Covariance.At(i, i))
+	}
+	units.Covariance.SymRankOne(units.Covariance, 1, mat.NewVecDense(p, units.Mean))
+	flat := func(s *Saturated) []float64 { return slices.Concat(s.Mean, s.Covariance.RawSymmetric().Data) }
+	unit, now, v := flat(units), flat(one), flat(two)
+	norm := func(x []float64) float64 { return floats.Norm(floats.MulTo(make([]float64, len(x)), x, unit), 2) }
+	r := floats.SubTo(make([]float64, len(now)), now, flat(s))
+	floats.Sub(v, now)
+	floats.Sub(v, r)
+	a := max(1, norm(r)/norm(v))
+	now = flat(s)
+	floats.AddScaled(now, 2*a, r)
+	floats.AddScaled(now, a*a, v)
+	return &Saturated{Mean: now[:p], Covariance: mat.NewSymDense(p, now[p:])}
 }
 
 // step returns the log-likelihood of the distribution, the next one of EM, and by how much that changes in units of

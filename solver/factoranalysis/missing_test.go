@@ -1,6 +1,7 @@
 package factoranalysis_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -140,5 +141,32 @@ func TestSaturateBreaks(t *testing.T) {
 	if _, err := factoranalysis.Saturate(t.Context(), factoranalysis.Patterns(y), 3); !errors.Is(err,
 		factoranalysis.ErrSingular) {
 		t.Errorf("a sum of items: %v", err)
+	}
+}
+
+// counting counts how often a search asks whether it must end.
+type counting struct {
+	context.Context
+	asked int
+}
+
+func (c *counting) Err() error {
+	c.asked++
+	return nil
+}
+
+// Few participants with many gaps have no distribution of greatest likelihood: the covariances approach singular ones
+// for ever. The search gives up soon, but not where there is a maximum that plain EM needs hundreds of iterations for.
+func TestSaturateEnds(t *testing.T) {
+	t.Parallel()
+	const p = 20
+	for n, settles := range map[int]bool{90: false, 200: true} {
+		r := rand.New(rand.NewPCG(1, 1))
+		x := correlatedRows(n, p, func(int, int, []float64) bool { return r.Float64() < .4 })
+		ctx := &counting{Context: t.Context()}
+		got, err := factoranalysis.Saturate(ctx, factoranalysis.Patterns(x), p)
+		if (err == nil && got.Converged) != settles || ctx.asked > 150 {
+			t.Errorf("%d participants: %v after %d rounds, want a maximum: %t", n, err, ctx.asked, settles)
+		}
 	}
 }

@@ -105,10 +105,8 @@ func (t *Table) CheckTraining() error {
 	if low, high := t.ends(constant[0], t.All()); low > high {
 		err = questionnaire.ErrNeverAnswered
 	}
-	names := lists.Map(t.Names(constant), strconv.Quote)
-	if len(names) > 1 {
-		err = fmt.Errorf("%w. These do not vary either: %s", err, strings.Join(names[1:], ", "))
-	}
+	err = fmt.Errorf("%w. To leave out what does not vary, add '!%s' to --items", err,
+		strings.Join(t.Names(constant), ",!"))
 	return &table.Error{File: t.File, Column: t.Items[constant[0]].Name, Err: err}
 }
 

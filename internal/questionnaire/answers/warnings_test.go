@@ -179,7 +179,7 @@ func TestCheckTrainingNamesAllConstantItems(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := read.CheckTraining(); !errors.Is(err, questionnaire.ErrConstant) ||
-		!strings.HasSuffix(err.Error(), `These do not vary either: "q3", "q4"`) {
+		!strings.HasSuffix(err.Error(), `add '!q2,!q3,!q4' to --items`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/cfa"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 	"github.com/wardcast/wardcast/internal/table"
@@ -309,6 +310,14 @@ func TestErrors(t *testing.T) {
 		if !errors.Is(err, cfa.ErrUnidentified) && (say != "" || !errors.Is(err, cfa.ErrUnconverged)) ||
 			!strings.Contains(err.Error(), say) {
 			t.Errorf("%q: error %v, want %q", model, err, say)
+		}
+	}
+	empty := header + strings.Repeat("1,1,2,,1,2,3\n2,3,2,,4,4,1\n", 9)
+	for _, estimator := range []string{cfa.ML, cfa.FIML, cfa.WLSMV} {
+		_, err := attempt(t, cfa.Options{Estimator: estimator}, empty, "f =~ q1 + q2 + q3")
+		at, ok := errors.AsType[*table.Error](err)
+		if !errors.Is(err, questionnaire.ErrNeverAnswered) || !ok || at.Column != "q3" {
+			t.Errorf("%s, q3 never answered: error %v", estimator, err)
 		}
 	}
 	constant := strings.ReplaceAll(header, "group", "q0") + strings.Repeat("1,1,2,3,1,2,3\n2,3,2,1,4,4,1\n", 9)

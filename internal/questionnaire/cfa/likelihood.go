@@ -3,6 +3,8 @@ package cfa
 import (
 	"math"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver/factoranalysis"
@@ -42,10 +44,10 @@ func (o *normal) mu(g int, im *implied) []float64 {
 func (o *normal) loss(theta []float64) float64 {
 	all := o.at(theta)
 	var sum float64
-	var l factoranalysis.PatternLikelihood
+	var l patternLikelihood
 	for g := range all {
 		for e := range o.patterns[g] {
-			if !l.To(&o.patterns[g][e], o.mu(g, &all[g]), all[g].sigma) {
+			if !l.to(&o.patterns[g][e], o.mu(g, &all[g]), all[g].sigma) {
 				return math.Inf(1)
 			}
 			sum -= l.Log
@@ -128,7 +130,7 @@ func (o *normal) information(all []implied, scores []score, rows, columns []cell
 		}
 		return at, slopes
 	}
-	var l factoranalysis.PatternLikelihood
+	var l patternLikelihood
 	for g := range all {
 		im := &all[g]
 		left, leftSlopes := of(rows, g)
@@ -136,7 +138,7 @@ func (o *normal) information(all []implied, scores []score, rows, columns []cell
 		sums := make([]float64, len(left)*len(right))
 		for e := range o.patterns[g] {
 			pattern := &o.patterns[g][e]
-			if !l.To(pattern, o.mu(g, im), im.sigma) {
+			if !l.to(pattern, o.mu(g, im), im.sigma) {
 				return
 			}
 			by := products{n: float64(pattern.N), width: im.p + 2*im.m, p: im.form(pattern.Items, l.P)}
@@ -218,4 +220,43 @@ func (o *normal) candidates(theta []float64, cells []cell) (gradient []float64, 
 		cross.Set(a, o.free[b].free, cross.At(a, o.free[b].free)+v)
 	})
 	return gradient, cross, own
+}
+
+// patternLikelihood is the normal log-likelihood of a pattern and what its derivatives are made of: with the implied
+// K = Σ_oo, d = mean − μ_o and C = RootRootᵀ/N + ddᵀ, P = K⁻¹, Pd, and the score W = PCP − P.
+type patternLikelihood struct {
+	Log   float64
+	P, W  *mat.SymDense
+	Pd    []float64
+	shift []float64
+}
+
+// to computes all for μ, p, and Σ, p×p. It reports false if Σ_oo is not positive definite.
+func (l *patternLikelihood) to(g *factoranalysis.Pattern, mu []float64, sigma *mat.SymDense) bool {
+	k, n := len(g.Items), float64(g.N)
+	l.P, l.W = mat.NewSymDense(k, nil), mat.NewSymDense(k, nil)
+	l.Pd, l.shift = make([]float64, k), make([]float64, k)
+	l.P.SubsetSym(sigma, g.Items)
+	for a, i := range g.Items {
+		l.shift[a] = g.Mean[a] - mu[i]
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(l.P) || factor.InverseTo(l.P) != nil {
+		return false
+	}
+	pd, shift := mat.NewVecDense(k, l.Pd), mat.NewVecDense(k, l.shift)
+	pd.MulVec(l.P, shift)
+	square := mat.Dot(pd, shift)
+	l.W.CopySym(l.P)
+	raw := l.W.RawSymmetric()
+	blas64.Scal(-1, blas64.Vector{N: len(raw.Data), Inc: 1, Data: raw.Data})
+	if g.Root != nil {
+		var around mat.Dense
+		around.Mul(l.P, g.Root)
+		square += linalg.Dot(&around, g.Root) / n
+		blas64.Syrk(blas.NoTrans, 1/n, around.RawMatrix(), 1, raw)
+	}
+	l.W.SymRankOne(l.W, 1, pd)
+	l.Log = -n / 2 * (float64(k)*math.Log(2*math.Pi) + factor.LogDet() + square)
+	return true
 }

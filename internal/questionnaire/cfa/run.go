@@ -255,6 +255,11 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Den
 	if len(groups) == 0 {
 		err := questionnaire.ErrNoAnswers
 		if incomplete > 0 {
+			for j, item := range f.items {
+				if !slices.ContainsFunc(sheet.Rows, func(r answers.SheetRow) bool { return !math.IsNaN(r.Numbers[j]) }) {
+					return nil, nil, &table.Error{File: o.Input, Column: item, Err: questionnaire.ErrNeverAnswered}
+				}
+			}
 			err = fmt.Errorf("nobody answered all %d items of the model: --estimator fiml, of answers as numbers, "+
 				"does without", len(f.items))
 		}

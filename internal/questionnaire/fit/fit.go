@@ -4,6 +4,7 @@ package fit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -176,15 +177,33 @@ func (o *Options) targetOf(items []questionnaire.Item) *mat.Dense {
 	return target
 }
 
-// complete fills in what is done about missing answers and the candidates, and refuses more factors than there are
+// decideMissing fills in what is done about missing answers, once for all fits of a run: full information, unless the
+// likelihood has no maximum.
+func (o *Options) decideMissing(s *Study) {
+	if o.Missing != "" {
+		return
+	}
+	o.Missing = model.Pairwise
+	if !floats.HasNaN(s.Answers.RawMatrix().Data) {
+		return
+	}
+	o.Missing, o.byDefault = model.FIML, true
+	fa := *o
+	fa.Method = model.MethodFA
+	x, err := fa.correlated(s)
+	if err == nil && slices.Contains(slices.Concat(o.Compared, []string{o.Method}), model.MethodFA) {
+		_, err = factoranalysis.Correlate(context.Background(), x, factoranalysis.FullInformation, o.Threads)
+	}
+	if errors.Is(err, factoranalysis.ErrSingular) {
+		o.Missing = model.Pairwise
+		s.Warnings = append(s.Warnings, "correlations are by pairs (--missing pairwise), which may be biased: full "+
+			"information needs more participants with answers to these items, or an item is the sum of others")
+	}
+}
+
+// complete fills in the candidates, and refuses more factors than there are
 // items or participants.
 func (o *Options) complete(s *Study) error {
-	if o.Missing == "" {
-		o.Missing = model.Pairwise
-		if floats.HasNaN(s.Answers.RawMatrix().Data) {
-			o.Missing, o.byDefault = model.FIML, true
-		}
-	}
 	o.Correlation = cmp.Or(o.Correlation, model.Pearson)
 	if o.Target != "" {
 		if err := o.readTarget(s.Items); err != nil {
@@ -244,15 +263,18 @@ func (o *Options) Begin() (*Study, error) {
 		return nil, err
 	}
 	t.Warnings = o.warnings(t)
+	s, unusable := newStudy(t, &o.Columns)
+	if unusable == nil {
+		o.decideMissing(s)
+	}
 	if o.Remark != nil {
 		if o.Columns.Visits == nil { // which turns the subscales into bins of time
 			t.Opposed = Opposed(t, o.Threads)
 		}
 		o.Remark(t.Remarks)
 	}
-	s, err := newStudy(t, &o.Columns)
-	if err != nil {
-		return nil, err
+	if unusable != nil {
+		return nil, unusable
 	}
 	if s.Known == nil && o.PenalizeIntercept {
 		return nil, questionnaire.Optionf("there is no intercept to penalize without confounds")
@@ -278,6 +300,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	best, parallel := choice.Fitted, choice.parallel
 	seconds := model.Seconds{Load: loaded.Sub(begin).Seconds(), Choose: time.Since(loaded).Seconds()}
+	learning := time.Now()
 	l, err := o.Learn(ctx, s, s.Order, best)
 	if err == nil && len(l.Items) < len(s.Items) {
 		err = questionnaire.Optionf("the confounds explain all answers to %s", strings.Join(s.others(l.Items), ", "))
@@ -285,6 +308,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)
 	}
+	seconds.Solve = time.Since(learning).Seconds() // of methods that do not say it
 	m := o.model(s, l, choice.Choice, best)
 	m.Summary.Seconds, m.Summary.Parallel, m.Summary.Decision = seconds, parallel, choice.Decision
 	m.Summary.Scree = choice.scree
@@ -319,7 +343,9 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	doubts := slices.Concat(l.doubts(o.Correlation, m.Summary.Missing), vague(m.Summary.FactorFits, len(l.Rows)),
 		unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
 	if d := &m.Summary.Decision; d.Criteria != nil {
+		begin := time.Now()
 		doubts = append(doubts, o.unsteady(ctx, s, d)...)
+		m.Summary.Seconds.Choose += time.Since(begin).Seconds()
 	}
 	if parallel != nil && *parallel != best.Factors {
 		doubts = append(doubts, fmt.Sprintf("parallel analysis suggests %s, but a fit has at least 1, and at most "+

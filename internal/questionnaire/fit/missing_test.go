@@ -41,7 +41,7 @@ func TestMissingAnswers(t *testing.T) {
 		"listwise":             {rows: gaps, missing: model.Listwise, want: model.Listwise, doubt: "answered all items"},
 		"polychoric":           {rows: gaps, correlation: model.Polychoric, want: model.Pairwise},
 		"two never together":   {rows: two, want: model.FIML, covariance: true, doubt: "1 pair of items together"},
-		"few, full by default": {rows: gaps[:9], want: model.Pairwise},
+		"few, full by default": {rows: gaps[:9], want: model.Pairwise, doubt: "are by pairs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
