@@ -4,14 +4,12 @@ package fit
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -175,30 +173,6 @@ func (o *Options) targetOf(items []questionnaire.Item) *mat.Dense {
 		target.SetRow(j, o.target[item.Name].Numbers)
 	}
 	return target
-}
-
-// decideMissing fills in what is done about missing answers, once for all fits of a run: full information, unless the
-// likelihood has no maximum.
-func (o *Options) decideMissing(s *Study) {
-	if o.Missing != "" {
-		return
-	}
-	o.Missing = model.Pairwise
-	if !floats.HasNaN(s.Answers.RawMatrix().Data) {
-		return
-	}
-	o.Missing, o.byDefault = model.FIML, true
-	fa := *o
-	fa.Method = model.MethodFA
-	x, err := fa.correlated(s)
-	if err == nil && slices.Contains(slices.Concat(o.Compared, []string{o.Method}), model.MethodFA) {
-		_, err = factoranalysis.Correlate(context.Background(), x, factoranalysis.FullInformation, o.Threads)
-	}
-	if errors.Is(err, factoranalysis.ErrSingular) {
-		o.Missing = model.Pairwise
-		s.Warnings = append(s.Warnings, "correlations are by pairs (--missing pairwise), which may be biased: full "+
-			"information needs more participants with answers to these items, or an item is the sum of others")
-	}
 }
 
 // complete fills in the candidates, and refuses more factors than there are

@@ -2,6 +2,7 @@ package fit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -228,4 +229,28 @@ func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
 		}
 	}
 	return all
+}
+
+// decideMissing fills in what is done about missing answers, once for all fits of a run: full information, unless the
+// likelihood has no maximum.
+func (o *Options) decideMissing(s *Study) {
+	if o.Missing != "" {
+		return
+	}
+	o.Missing = model.Pairwise
+	if !floats.HasNaN(s.Answers.RawMatrix().Data) {
+		return
+	}
+	o.Missing, o.byDefault = model.FIML, true
+	fa := *o
+	fa.Method = model.MethodFA
+	x, err := fa.correlated(s)
+	if err == nil && slices.Contains(slices.Concat(o.Compared, []string{o.Method}), model.MethodFA) {
+		_, err = factoranalysis.Correlate(context.Background(), x, factoranalysis.FullInformation, o.Threads)
+	}
+	if errors.Is(err, factoranalysis.ErrSingular) {
+		o.Missing = model.Pairwise
+		s.Warnings = append(s.Warnings, "correlations are by pairs (--missing pairwise), which may be biased: full "+
+			"information needs more participants with answers to these items, or an item is the sum of others")
+	}
 }
