@@ -256,7 +256,8 @@ func (o *Options) read(f *frame, r *Result) (groups []string, samples []*mat.Den
 		err := questionnaire.ErrNoAnswers
 		if incomplete > 0 {
 			for j, item := range f.items {
-				if !slices.ContainsFunc(sheet.Rows, func(r answers.SheetRow) bool { return !math.IsNaN(r.Numbers[j]) }) {
+				answered := func(r answers.SheetRow) bool { return !math.IsNaN(r.Numbers[j]) }
+				if !slices.ContainsFunc(sheet.Rows, answered) {
 					return nil, nil, &table.Error{File: o.Input, Column: item, Err: questionnaire.ErrNeverAnswered}
 				}
 			}
