@@ -251,7 +251,7 @@ func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankRepo
 		if correlations, err = factoranalysis.Correlate(ctx, dense, s.Correlation, o.Threads); err != nil {
 			return err
 		}
-		squares, fourth, err := rank.FilledMAP(ctx, correlations)
+		squares, fourth, err := rank.FilledMAP(ctx, correlations, s.Documents)
 		if err != nil {
 			return err
 		}

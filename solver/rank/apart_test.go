@@ -49,7 +49,7 @@ func TestItemsApartInventNoFactors(t *testing.T) {
 				t.Errorf("%s, %d factors: parallel analysis finds %d, %d pairs apart", kind, k, a.Suggested,
 					len(a.Correlations.Unknown))
 			}
-			squares, _, err := rank.FilledMAP(t.Context(), a.Correlations)
+			squares, _, err := rank.FilledMAP(t.Context(), a.Correlations, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}

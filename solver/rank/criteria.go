@@ -45,12 +45,18 @@ func MAP(r *mat.SymDense) (squares, fourthPowers []float64, err error) {
 }
 
 // FilledMAP returns MAP of correlations of which some may be unknown: these are filled in from the fewest factors for
-// which MAP chooses no more components, see Fill.
-func FilledMAP(ctx context.Context, c *factoranalysis.Correlations) (squares, fourthPowers []float64, err error) {
+// which MAP chooses no more components, see Fill. The lists end with half as many components as items or participants,
+// at least 1: with few participants, what remains after more is rounding.
+func FilledMAP(ctx context.Context, c *factoranalysis.Correlations, participants int) (squares, fourthPowers []float64,
+	err error,
+) {
+	most := max(1, min(participants, c.R.SymmetricDim())/2)
 	_, err = filled(ctx, c, func() (int, error) {
 		if squares, fourthPowers, err = MAP(c.R); err != nil {
 			return 0, err
 		}
+		end := min(len(squares), most+1)
+		squares, fourthPowers = squares[:end], fourthPowers[:end]
 		return floats.MinIdx(squares), nil
 	})
 	return squares, fourthPowers, err

@@ -29,6 +29,8 @@ type ParallelSettings struct {
 	// Correlation is the kind of correlation; "" means Pearson. Draws of FullInformation have Pearson's: of independent
 	// items, both have the same errors.
 	Correlation factoranalysis.Kind
+	// Observed, if not nil, are these correlations of the data.
+	Observed *factoranalysis.Correlations
 	// Draws is the number of random data sets; 0 means DefaultDraws.
 	Draws int
 	// Components uses the eigenvalues of the Pearson correlations themselves, as Horn did, instead of common factors. A
@@ -76,7 +78,10 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 		return nil, fmt.Errorf("%w: components, or factors by Strict, of %s correlations", solver.ErrSettings,
 			s.Correlation)
 	}
-	observed, correlations, err := s.eigenvalues(ctx, x, s.Correlation, s.Threads)
+	a, observed, err := &ParallelAnalysis{Correlations: s.Observed}, [][]float64(nil), error(nil)
+	if s.Components || s.Observed == nil {
+		observed, a.Correlations, err = s.eigenvalues(ctx, x, s.Correlation, s.Threads)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -92,25 +97,19 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 	if err != nil {
 		return nil, fmt.Errorf("drawing random answers: %w", err)
 	}
-	a := &ParallelAnalysis{Correlations: correlations}
-	references := make([][]float64, len(observed))
-	sample := make([]float64, s.Draws)
-	for diagonal := range observed {
-		references[diagonal] = make([]float64, len(observed[diagonal]))
-		for m := range references[diagonal] {
-			for d := range sample {
-				sample[d] = random[d][diagonal][m]
-			}
+	references := lists.Make(len(random[0]), func(diagonal int) []float64 {
+		return lists.Make(p, func(m int) float64 {
+			sample := lists.Map(random, func(eigenvalues [][]float64) float64 { return eigenvalues[diagonal][m] })
 			slices.Sort(sample)
-			references[diagonal][m] = stat.Quantile(percentile, stat.Empirical, sample, nil)
-		}
-	}
-	if correlations == nil {
+			return stat.Quantile(percentile, stat.Empirical, sample, nil)
+		})
+	})
+	if s.Components {
 		a.compare(observed, references)
 		return a, nil
 	}
-	_, err = filled(ctx, correlations, func() (int, error) {
-		if observed, err = s.reduced(ctx, correlations); err != nil {
+	_, err = filled(ctx, a.Correlations, func() (int, error) {
+		if observed, err = s.reduced(ctx, a.Correlations); err != nil {
 			return 0, err
 		}
 		a.compare(observed, references)
@@ -181,43 +180,42 @@ func (s *ParallelSettings) reduced(ctx context.Context, c *factoranalysis.Correl
 // the squared multiple correlations 1 − 1/(R⁻¹)ᵢᵢ. The communalities are those after axisRounds rounds, each of which
 // is a step of the power method too: enough for a strong factor, and as many for random answers, at a cost of p² each.
 func strict(r *mat.SymDense) ([][]float64, error) {
-	p := r.SymmetricDim()
-	inverse := linalg.Inverse(r) // Correlate returns no singular matrix
+	p, inverse := r.SymmetricDim(), linalg.Inverse(r) // Correlate returns no singular matrix
 	if inverse == nil {
 		return nil, linalg.ErrEigen
 	}
-	multiple, factor := mat.NewVecDense(p, nil), mat.NewVecDense(p, nil)
+	reduced, factor, next := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil), mat.NewVecDense(p, nil)
+	reduced.CopySym(r)
+	random := rand.New(rand.NewPCG(0, 0)) // a start such as ones could be orthogonal to the factor
 	for i := range p {
-		multiple.SetVec(i, 1-1/inverse.At(i, i))
-		factor.SetVec(i, 1)
+		factor.SetVec(i, random.NormFloat64())
+		reduced.SetSym(i, i, 1-1/inverse.At(i, i))
 	}
-	communalities, next, diagonal := mat.VecDenseCopyOf(multiple), mat.NewVecDense(p, nil), mat.NewVecDense(p, nil)
+	multiple, err := descending(reduced)
+	if err != nil {
+		return nil, err
+	}
 	for range axisRounds {
-		diagonal.MulElemVec(communalities, factor)
-		next.MulVec(r, factor)
-		next.SubVec(next, factor)
-		next.AddVec(next, diagonal)
+		next.MulVec(reduced, factor)
 		size := mat.Norm(next, 2)
 		factor.ScaleVec(1/size, next)
-		communalities.MulElemVec(factor, factor)
-		communalities.ScaleVec(size, communalities)
-	}
-	var all [][]float64
-	for _, on := range []*mat.VecDense{communalities, multiple} {
-		reduced := mat.NewSymDense(p, nil)
-		reduced.CopySym(r)
-		for i := range p {
-			reduced.SetSym(i, i, min(on.AtVec(i), 1))
+		for i, v := range factor.RawVector().Data {
+			reduced.SetSym(i, i, min(size*v*v, 1))
 		}
-		var e mat.EigenSym
-		if !e.Factorize(reduced, false) {
-			return nil, linalg.ErrEigen
-		}
-		values := e.Values(nil)
-		slices.Reverse(values)
-		all = append(all, values)
 	}
-	return all, nil
+	values, err := descending(reduced)
+	return [][]float64{values, multiple}, err
+}
+
+// descending returns the eigenvalues of a matrix.
+func descending(a *mat.SymDense) ([]float64, error) {
+	var e mat.EigenSym
+	if !e.Factorize(a, false) {
+		return nil, linalg.ErrEigen
+	}
+	values := e.Values(nil)
+	slices.Reverse(values)
+	return values, nil
 }
 
 // components returns the eigenvalues of the correlations between the columns of x, descending. With Z the columns at
@@ -247,13 +245,8 @@ func components(x mat.Matrix) ([]float64, error) {
 		z = mat.DenseCopyOf(z.T())
 	}
 	size := min(n, p)
-	var e mat.EigenSym
-	if !e.Factorize(mat.NewSymDense(size, linalg.Threads(1).Gram(z).RawMatrix().Data), false) {
-		return nil, linalg.ErrEigen
-	}
-	values := append(make([]float64, p-size), e.Values(nil)...)
-	slices.Reverse(values)
-	return values, nil
+	values, err := descending(mat.NewSymDense(size, linalg.Threads(1).Gram(z).RawMatrix().Data))
+	return append(values, make([]float64, p-size)...), err
 }
 
 // draw returns the eigenvalues of draw d; known are the rows that answered each item.

@@ -338,26 +338,65 @@ func BenchmarkParallel(b *testing.B) {
 	}
 }
 
-// Skewed answers make normal draws find two factors where there is one. Strict does not, and loses no factor of five.
+// Skewed answers make normal draws find two factors where there is one. Strict finds one more often, and all of five.
 func TestStrict(t *testing.T) {
 	t.Parallel()
-	for _, planted := range []struct{ p, k int }{{6, 1}, {30, 5}} {
-		x := items(500, planted.p, planted.k, 0.4)
-		x.Apply(func(_, j int, v float64) float64 {
-			if j/planted.k%3 == 2 { // keyed the other way round
-				return -v
+	skewed := func(p, k int, seed uint64) *mat.Dense {
+		r := rand.New(rand.NewPCG(seed, 0))
+		x, factors := mat.NewDense(500, p, nil), make([]float64, k)
+		for i := range 500 {
+			common := r.NormFloat64()
+			for t := range factors {
+				factors[t] = math.Sqrt(.4)*common + math.Sqrt(.6)*r.NormFloat64()
 			}
-			return v
-		}, x)
-		x = likert(x, 0.2, 0.7, 1.2, 1.8)
-		a, err := rank.Parallel(t.Context(), x, rank.ParallelSettings{Strict: true, Draws: 40})
-		if err != nil || a.Suggested != planted.k || a.Eigenvalues[planted.k] > a.Reference[planted.k] {
-			t.Errorf("%d factors: %+v (%v)", planted.k, a, err)
+			for j := range p {
+				l := .45 + .06*float64(j%6)
+				if j%2 == 1 { // keyed the other way round
+					l = -l
+				}
+				x.Set(i, j, l*factors[j%k]+math.Sqrt(1-l*l)*r.NormFloat64())
+			}
 		}
+		return likert(x, 0.2275, 0.7388, 1.2265, 1.7507)
+	}
+	const samples = 12
+	right := map[bool]int{}
+	for seed := range uint64(samples) {
+		x := skewed(6, 1, seed)
+		for _, strict := range []bool{false, true} {
+			if parallel(t, x, rank.ParallelSettings{Strict: strict, Draws: 40}).Suggested == 1 {
+				right[strict]++
+			}
+		}
+	}
+	if right[true] < samples-3 || right[false] > samples/2 {
+		t.Errorf("of %d samples, strict is right in %d, not strict in %d", samples, right[true], right[false])
+	}
+	if a := parallel(t, skewed(30, 5, 1), rank.ParallelSettings{Strict: true, Draws: 40}); a.Suggested != 5 ||
+		a.Eigenvalues[5] > a.Reference[5] {
+		t.Errorf("of five factors it finds %d: %+v", a.Suggested, a)
 	}
 	_, err := rank.Parallel(t.Context(), items(50, 6, 1, 0),
 		rank.ParallelSettings{Strict: true, Correlation: factoranalysis.Polychoric})
 	if !errors.Is(err, solver.ErrSettings) {
 		t.Errorf("polychoric correlations: %v", err)
+	}
+}
+
+// With fewer participants than items, what many components leave is rounding.
+func TestFilledMAPOfFewParticipants(t *testing.T) {
+	t.Parallel()
+	const n, p = 20, 40
+	c, err := factoranalysis.Correlate(t.Context(), items(n, p, 2, 0), factoranalysis.Pearson, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _, err := rank.MAP(c.R)
+	if err != nil || floats.MinIdx(all) <= n/2 {
+		t.Errorf("of all components MAP finds %d (%v)", floats.MinIdx(all), err)
+	}
+	if squares, fourth, err := rank.FilledMAP(t.Context(), c, n); err != nil || len(squares) != n/2+1 ||
+		len(fourth) != n/2+1 {
+		t.Errorf("%d and %d means (%v)", len(squares), len(fourth), err)
 	}
 }

@@ -133,7 +133,7 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 		return nil, err
 	}
 	r.Decision = o.decide(r.Choice, r.Others)
-	r.Warnings = append(r.Warnings, o.unsteady(ctx, s, &r.Decision)...)
+	r.Warnings = append(r.Warnings, o.cautions(ctx, s, &r.Decision)...)
 	if model.Standardized(o.Method) {
 		r.FitFactors = r.Parallel.taken(s)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -28,8 +29,8 @@ const (
 	fewestDraws  = 20
 )
 
-// mostReduced is the number of items above which parallel analysis counts components instead of factors, for speed.
-// It counts them with normal draws; factors of a method that is not factor analysis are those of rank's Strict.
+// mostReduced is the largest number of items of which parallel analysis counts factors and simple structures are
+// compared. Of more items it counts components, which is faster.
 const mostReduced = 150
 
 // What a parallel analysis counts.
@@ -80,16 +81,21 @@ type Others struct {
 	Simple SimpleStructure `json:"simple_structure,omitzero"`
 }
 
-// others computes the criteria other than cross-validation.
+// others computes the criteria other than cross-validation. If one is undefined, its Reason says why; the error is that
+// of basis, or the context's.
 func (o *Options) others(ctx context.Context, s *Study) (others Others, err error) {
-	if others.Parallel, err = o.Parallel(ctx, s); err != nil {
+	b, err := o.basis(ctx, s)
+	if err != nil {
 		return others, err
 	}
-	if others.MAP, err = o.MAP(ctx, s); err != nil {
-		return others, err
+	n, p := s.Answers.Dims()
+	others.Parallel = o.parallel(ctx, b, min(max(drawnAnswers/(n*p), fewestDraws), rank.DefaultDraws))
+	others.MAP = o.velicer(ctx, b)
+	if o.Method == model.MethodICQF && o.MostFactors > 0 && !o.Fewest && p <= mostReduced {
+		others.Simple = b.simple(ctx)
 	}
-	if o.Method == model.MethodICQF && o.MostFactors > 0 && !o.Fewest && len(s.Items) <= mostReduced {
-		others.Simple, err = o.simple(ctx, s)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%q: %w", o.Input, context.Cause(ctx))
 	}
 	return others, err
 }
@@ -137,65 +143,52 @@ func (p *Parallel) taken(s *Study) int {
 	return min(max(1, *p.Suggested), mostFactors(min(len(s.Items), len(s.IDs))))
 }
 
-// Parallel compares the eigenvalues of the answers' correlations with those of random answers. The correlations are
-// those of criterion. If the outcome is undefined, Reason says why; the error is the
-// context's, or a *table.Error for an item without polychoric correlations.
-func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
-	n, p := s.Answers.Dims()
-	return o.parallel(ctx, s, min(max(drawnAnswers/(n*p), fewestDraws), rank.DefaultDraws))
-}
-
-func (o *Options) parallel(ctx context.Context, s *Study, draws int) (*Parallel, error) {
-	out := &Parallel{Of: ofComponents, Draws: draws, Eigenvalues: []float64{}, Reference: []float64{}}
-	if len(s.Items) <= mostReduced {
-		out.Of = ofFactors
+// parallel compares the eigenvalues of the answers' correlations with those of random answers.
+func (o *Options) parallel(ctx context.Context, b *basis, draws int) *Parallel {
+	out := &Parallel{
+		Of: ofFactors, Draws: draws, Eigenvalues: []float64{}, Reference: []float64{}, Correlation: o.told(b.kind),
 	}
-	components := out.Of == ofComponents
+	settings := rank.ParallelSettings{
+		Correlation: b.kind, Observed: b.correlations, Draws: draws, Strict: !model.Standardized(o.Method),
+		Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads},
+	}
+	undefined := b.undefined
+	if _, p := b.answers.Dims(); p > mostReduced {
+		out.Of, out.Correlation, undefined = ofComponents, o.told(factoranalysis.Pearson), nil
+		settings = rank.ParallelSettings{Components: true, Draws: draws, Jobs: settings.Jobs}
+	}
 	var a *rank.ParallelAnalysis
-	kind, undefined, err := o.criterion(ctx, s, components, func(x *mat.Dense, kind factoranalysis.Kind) (err error) {
-		a, err = rank.Parallel(ctx, x, rank.ParallelSettings{
-			Components: components, Correlation: kind, Draws: out.Draws,
-			Strict: !components && !model.Standardized(o.Method),
-			Jobs:   rank.Jobs{Seed: o.Seed, Threads: o.Threads},
-		})
-		return err
-	})
-	out.Correlation = kind
-	at, ofItem := errors.AsType[*factoranalysis.ItemError](undefined)
-	switch {
-	case err != nil:
-		return nil, err
-	case ofItem && kind == factoranalysis.Polychoric:
-		return nil, &table.Error{File: s.File, Column: s.Items[at.Item].Name, Err: errors.New(at.Reason)}
-	case undefined != nil:
-		out.Reason = undefined.Error()
-	default:
-		out.Suggested, out.Eigenvalues, out.Reference = &a.Suggested, a.Eigenvalues, a.Reference
+	if undefined == nil {
+		a, undefined = rank.Parallel(ctx, b.answers, settings)
 	}
-	return out, nil
+	if undefined != nil {
+		out.Reason = undefined.Error()
+		return out
+	}
+	out.Suggested, out.Eigenvalues, out.Reference = &a.Suggested, a.Eigenvalues, a.Reference
+	return out
 }
 
-// leastHalf is the least number of participants in a half that unsteady analyzes: factors of fewer are often missed, and
-// so are those of no more participants than items.
+// leastHalf is the least number of participants in a half that is analyzed: factors of fewer are often missed, and so
+// are those of no more participants than items.
 const leastHalf, halvesStream = 100, 0x6861_6c76
 
-// unsteady returns a warning if parallel analysis, or simple structures if they are followed, find another number of
-// factors in a random half of the participants than in all.
-func (o *Options) unsteady(ctx context.Context, s *Study, d *model.Decision) []string {
-	by, all := "parallel analysis finds", d.Criteria.Parallel
-	find := func(s *Study) (found *int, of string, err error) {
-		p, err := o.parallel(ctx, s, fewestDraws)
-		if err != nil {
-			return nil, "", err
-		}
-		return p.Suggested, p.Of, nil
+// cautions returns warnings about the criteria for the number of factors: items that they leave out, answers without a
+// common factor, no number that a fit can have, and another one, of parallel analysis or of simple structures if they
+// are followed, in a random half of the participants.
+func (o *Options) cautions(ctx context.Context, s *Study, d *model.Decision) (warnings []string) {
+	if _, items, err := o.correlated(s); err == nil && len(items) < len(s.Items) {
+		warnings = append(warnings, "parallel analysis, MAP and simple structures leave out items that the confounds "+
+			"determine: "+strings.Join(s.others(items), ", "))
 	}
+	if k := d.Criteria.Parallel; k != nil && *k == 0 {
+		warnings = append(warnings, "parallel analysis finds no factors: the answers may have none in common")
+	} else if d.Followed == "" {
+		warnings = append(warnings, d.Because)
+	}
+	by, all := "parallel analysis finds", d.Criteria.Parallel
 	if d.Followed == model.SimpleStructure {
 		by, all = "simple structures have", d.Criteria.SimpleStructure
-		find = func(s *Study) (*int, string, error) {
-			simple, err := o.simple(ctx, s)
-			return simple.Suggested, ofFactors, err
-		}
 	}
 	n, half := len(s.Order), *s
 	least := max(leastHalf, len(s.Items)+1)
@@ -203,13 +196,22 @@ func (o *Options) unsteady(ctx context.Context, s *Study, d *model.Decision) []s
 	for fold := 0; fold < 2 && all != nil && n >= 2*least; fold++ {
 		_, rows := folds.Split(foldOf, fold)
 		half.Order = lists.Take(s.Order, rows)
-		found, of, err := find(&half) // an item may not vary there, or ctx have ended
-		if err == nil && found != nil && *found != *all {
-			return []string{fmt.Sprintf("%s %s in all %d participants, but %d in a random half of them: other "+
-				"participants may have another number", by, wording.Count(*all, of), n, *found)}
+		b, err := o.basis(ctx, &half)
+		if err != nil { // an item may not vary there
+			continue
+		}
+		p := &Parallel{Of: ofFactors}
+		if d.Followed == model.SimpleStructure {
+			p.Suggested = b.simple(ctx).Suggested
+		} else {
+			p = o.parallel(ctx, b, fewestDraws)
+		}
+		if found := p.Suggested; found != nil && *found != *all {
+			return append(warnings, fmt.Sprintf("%s %s in all %d participants, but %d in a random half of them: other "+
+				"participants may have another number", by, wording.Count(*all, p.Of), n, *found))
 		}
 	}
-	return nil
+	return warnings
 }
 
 // kind returns the correlations of the options.
@@ -238,98 +240,105 @@ func (o *Options) correlating(kind factoranalysis.Kind, do func(factoranalysis.K
 		"others: --missing pairwise does without", err)
 }
 
-// MAP computes the test on the correlations of the answers, up to half as many components as items or
-// participants. If the outcome is undefined, Reason says why.
-func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
-	out := &MAP{}
-	kind, undefined, err := o.criterion(ctx, s, false, func(x *mat.Dense, kind factoranalysis.Kind) error {
-		c, err := factoranalysis.Correlate(ctx, x, kind, o.Threads)
-		if err == nil {
-			out.Curve, _, err = rank.FilledMAP(ctx, c)
-		}
-		return err
-	})
-	out.Correlation = kind
+// velicer computes the test on the correlations of the answers.
+func (o *Options) velicer(ctx context.Context, b *basis) *MAP {
+	out, err := &MAP{Correlation: o.told(b.kind)}, b.undefined
+	if err == nil {
+		n, _ := b.answers.Dims()
+		out.Curve, _, err = rank.FilledMAP(ctx, b.correlations, n)
+	}
+	if err != nil {
+		out.Curve, out.Reason = []float64{}, err.Error()
+		return out
+	}
+	least := floats.MinIdx(out.Curve)
+	out.Suggested = &least
+	return out
+}
+
+// simple compares simple structures. Participants are as many as answered each pair of items, at least.
+func (b *basis) simple(ctx context.Context) SimpleStructure {
+	out, err := SimpleStructure{Curve: []rank.SimplePoint{}}, b.undefined
+	_, p := b.answers.Dims()
 	switch {
 	case err != nil:
-		return nil, err
-	case undefined != nil:
-		out.Curve, out.Reason = []float64{}, undefined.Error()
+	case p < factoranalysis.LeastItems:
+		err = fmt.Errorf("%s are too few for a factor", wording.Count(p, "item"))
+	case b.correlations.Fewest <= p:
+		err = fmt.Errorf("only %s answered some pair of items, and there are %d items",
+			wording.Count(b.correlations.Fewest, "participant"), p)
 	default:
-		// With fewer participants than items, the rest after many components is rounding.
-		n, p := s.Answers.Dims()
-		out.Curve = out.Curve[:min(len(out.Curve), mostFactors(min(n, p))+1)]
-		least := floats.MinIdx(out.Curve)
-		out.Suggested = &least
+		k, curve, failed := rank.SimpleStructures(ctx, b.correlations, b.correlations.Fewest)
+		if err = failed; k > 0 {
+			out.Suggested, out.Curve = &k, curve
+		} else if err == nil {
+			err = errors.New("the likelihood of no number of factors could be maximized")
+		}
 	}
-	return out, nil
-}
-
-// simple compares simple structures. If the outcome is undefined, Reason says why. Participants are as many as answered
-// each pair of items, at least.
-func (o *Options) simple(ctx context.Context, s *Study) (SimpleStructure, error) {
-	out := SimpleStructure{Curve: []rank.SimplePoint{}}
-	_, undefined, err := o.criterion(ctx, s, false, func(x *mat.Dense, kind factoranalysis.Kind) error {
-		c, err := factoranalysis.Correlate(ctx, x, kind, o.Threads)
-		if err != nil {
-			return err
-		}
-		if c.Fewest <= len(s.Items) {
-			return fmt.Errorf("only %s answered some pair of items, and there are %d items",
-				wording.Count(c.Fewest, "participant"), len(s.Items))
-		}
-		suggested, curve, err := rank.SimpleStructures(ctx, c, c.Fewest)
-		if suggested > 0 {
-			out.Suggested, out.Curve = &suggested, curve
-		}
-		return err
-	})
-	switch {
-	case undefined != nil:
-		out.Reason = undefined.Error()
-	case out.Suggested == nil:
-		out.Reason = "too few items for a factor"
-	}
-	return out, err
-}
-
-// criterion does a criterion for the number of factors, with the answers to correlate and the kind of correlations:
-// Pearson's of components, and of answers less the confounds' effects, which have no categories for polychoric ones.
-// It returns the kind if a reader must be told, and why the criterion is undefined. The error is that of correlated, or
-// the context's.
-func (o *Options) criterion(ctx context.Context, s *Study, components bool,
-	do func(x *mat.Dense, kind factoranalysis.Kind) error,
-) (told factoranalysis.Kind, undefined, err error) {
-	x, err := o.correlated(s)
 	if err != nil {
-		return "", nil, err
+		out.Reason = err.Error()
 	}
-	asked := o.kind()
-	if components || asked == factoranalysis.Polychoric && len(o.Columns.Confounds) > 0 {
+	return out
+}
+
+// basis is what the criteria other than cross-validation are computed from.
+type basis struct {
+	answers      *mat.Dense // less the confounds' effects
+	correlations *factoranalysis.Correlations
+	kind         factoranalysis.Kind
+	undefined    error // why there are no correlations
+}
+
+// basis correlates the answers. Less the confounds' effects, they have no categories for polychoric correlations. The
+// error is that of correlated, or a *table.Error for an item without polychoric correlations.
+func (o *Options) basis(ctx context.Context, s *Study) (*basis, error) {
+	x, items, err := o.correlated(s)
+	if err != nil {
+		return nil, err
+	}
+	b, asked := &basis{answers: x}, o.kind()
+	if asked == factoranalysis.Polychoric && len(o.Columns.Confounds) > 0 {
 		asked = factoranalysis.Pearson
 	}
-	kind, undefined := o.correlating(asked, func(kind factoranalysis.Kind) error { return do(x, kind) })
-	if kind != factoranalysis.Pearson || asked != o.kind() {
-		told = kind
+	b.kind, b.undefined = o.correlating(asked, func(kind factoranalysis.Kind) (err error) {
+		b.correlations, err = factoranalysis.Correlate(ctx, x, kind, o.Threads)
+		return err
+	})
+	if at, ok := errors.AsType[*factoranalysis.ItemError](b.undefined); ok {
+		of := &table.Error{File: s.File, Column: s.Items[items[at.Item]].Name, Err: errors.New(at.Reason)}
+		if b.undefined = of; b.kind == factoranalysis.Polychoric {
+			return nil, of
+		}
 	}
-	if ctx.Err() != nil {
-		err = fmt.Errorf("%q: %w", o.Input, context.Cause(ctx))
-	}
-	return told, undefined, err
+	return b, nil
 }
 
-// correlated returns the answers to correlate, less the confounds' effects if the method uses confounds.
-func (o *Options) correlated(s *Study) (*mat.Dense, error) {
-	x, known := s.Data(s.Order).Answers, linalg.SelectRows(s.Known, s.Order)
+// told returns a kind of correlations if a reader must be told.
+func (o *Options) told(kind factoranalysis.Kind) factoranalysis.Kind {
+	if kind == factoranalysis.Pearson && o.kind() == kind {
+		return ""
+	}
+	return kind
+}
+
+// correlated returns the answers to correlate, less the confounds' effects if the method uses confounds, and their
+// items: those that the confounds do not determine.
+func (o *Options) correlated(s *Study) (x *mat.Dense, items []int, err error) {
+	x, items = s.Data(s.Order).Answers, linalg.Indices(len(s.Items))
 	if !o.usesConfounds() {
-		return x, nil
+		return x, items, nil
 	}
-	x, known, err := o.used(x, known)
-	if err != nil {
-		return nil, err
+	x, known, err := o.used(x, linalg.SelectRows(s.Known, s.Order))
+	if err != nil || known == nil {
+		return x, items, err
 	}
-	rest, _, err := WithoutConfounds(x, known)
-	return rest, err
+	if x, _, err = WithoutConfounds(x, known); err != nil {
+		return nil, nil, err
+	}
+	if left := undetermined(x); len(left) > 0 {
+		x, items = linalg.SelectColumns(x, left), left
+	}
+	return x, items, nil
 }
 
 // used returns the answers that correlations are computed from, and their confounds: listwise those of participants who
@@ -364,17 +373,16 @@ func (o *Options) decide(c *Choice, others Others) model.Decision {
 		},
 		Followed: model.CrossValidation,
 	}
-	switch {
-	case c == nil:
-	case o.Fewest:
-		d.Criteria.CrossValidation = &c.OneStandardErrorFactors
-	default:
-		d.Criteria.CrossValidation = &c.Factors
+	if c != nil {
+		d.Criteria.CrossValidation = new(c.byCrossValidation(o).Factors)
 	}
 	sought, by := o.sought(others)
 	switch {
 	case model.Standardized(o.Method) && o.MostFactors > 0:
 		d.Followed, d.Because = model.ParallelAnalysis, "this method uses its number unless candidates are given"
+		if k := others.Parallel.Suggested; k == nil || *k < 1 || *k > o.MostFactors {
+			d.Followed, d.Because = "", "parallel analysis suggests no number of factors that a fit can have"
+		}
 	case o.Fewest:
 		d.Because = "the fewest factors within one standard error were asked for"
 	case o.MostFactors == 0:
@@ -388,7 +396,7 @@ func (o *Options) decide(c *Choice, others Others) model.Decision {
 	case by == model.SimpleStructure && c.Factors >= *others.Parallel.Suggested:
 		d.Because = "it finds no fewer factors than parallel analysis, and simple structures may split factors"
 	case by == model.SimpleStructure:
-		d.Followed, d.Because = by, "the others miss factors that correlate"
+		d.Followed, d.Because = by, "cross-validation and parallel analysis miss factors that correlate"
 	default:
 		d.Followed = by
 		d.Because = "cross-validation misses factors that are correlated or have few items, and does not invent any"

@@ -1,12 +1,12 @@
 package fit_test
 
 import (
-	"context"
-	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
-
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -81,33 +81,83 @@ func TestCriteriaOfFactorAnalysis(t *testing.T) {
 	}
 }
 
-// A criterion that cannot be computed has a reason, and no error; a context that ends is an error.
-func TestNoCriterion(t *testing.T) {
+// An item that the confounds determine is left out of the other criteria, which fit and rank say, by its name.
+func TestCriteriaWithoutDeterminedItems(t *testing.T) {
 	t.Parallel()
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
-		questionnairetest.CSV(questionnairetest.Rows(1))))
-	s, err := o.Begin()
-	if err != nil {
-		t.Fatal(err)
+	rows := questionnairetest.Rows(1)
+	for i, row := range rows {
+		rows[i] = append(row[:len(row):len(row)], map[string]string{"sex": "q10", "F": "0", "M": "4"}[row[11]])
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := o.Parallel(ctx, s); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want the context's", err)
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)))
+	o.Factors, o.Betas = []int{2, 3}, []float64{0.1}
+	for _, method := range []string{model.MethodICQF, model.MethodFA} {
+		if o.Method = method; method == model.MethodFA {
+			o.Betas = nil
+		}
+		r, err := fit.Rank(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k := r.Parallel.Suggested; k == nil || *k != 3 || r.MAP.Suggested == nil || *r.MAP.Suggested != 3 ||
+			!says(r.Warnings, `confounds determine: "q10"`) {
+			t.Errorf("%s: %q, warnings %q", method, r.Lines(), r.Warnings)
+		}
 	}
-	if _, err := o.MAP(ctx, s); !errors.Is(err, context.Canceled) {
-		t.Errorf("error of MAP %v, want the context's", err)
+	o.Factors, o.Method = nil, model.MethodICQF
+	if f, err := fit.Fit(t.Context(), o); err != nil || f.Summary.Criteria.SimpleStructure == nil ||
+		!says(f.Doubts, `confounds determine: "q10"`) {
+		t.Errorf("fit warns %q (%v)", f.Doubts, err)
 	}
-	n, _ := s.Answers.Dims()
-	s.Answers = mat.DenseCopyOf(s.Answers.Slice(0, n, 0, 1))
-	if m, err := o.MAP(t.Context(), s); err != nil || m.Suggested != nil || m.Reason == "" || m.Curve == nil {
-		t.Errorf("one item has %+v (%v)", m, err)
+}
+
+func says(warnings []string, what string) bool {
+	return slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, what) })
+}
+
+// Of answers without a common factor, fit and rank say so, whatever the method; factor analysis follows no criterion
+// then, since a fit has a factor. One item that differs from the others is no good factor.
+func TestWarnsOfNoFactorsAndThinFactors(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 3))
+	var noise, thin [][]string
+	for i := range 301 {
+		common, double := random.NormFloat64(), random.NormFloat64()
+		noise, thin = append(noise, []string{"id"}), append(thin, []string{"id"})
+		for j := range 8 {
+			v := []float64{random.NormFloat64(), common + random.NormFloat64()}
+			if j > 5 {
+				v[1] = double + random.NormFloat64()/2
+			}
+			for e, rows := range [][][]string{noise, thin} {
+				cell := strconv.Itoa(int(math.Round(min(max(v[e]+2, 0), 4))))
+				if i == 0 {
+					cell = "q" + strconv.Itoa(j+1)
+				}
+				rows[i] = append(rows[i], cell)
+			}
+		}
+		if i > 0 {
+			noise[i][0], thin[i][0] = strconv.Itoa(i), strconv.Itoa(i)
+		}
 	}
-	for i := range n {
-		s.Answers.Set(i, 0, 1)
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(noise)))
+	o.Columns.Confounds, o.Factors, o.Betas = nil, nil, nil
+	for _, method := range []string{model.MethodICQF, model.MethodFA} {
+		o.Method = method
+		r, f := rankAndFit(t, o)
+		const no = "parallel analysis finds no factors"
+		if *r.Parallel.Suggested != 0 || !says(r.Warnings, no) || !says(f.Doubts, no) {
+			t.Errorf("%s: rank warns %q, fit %q", method, r.Warnings, f.Doubts)
+		}
+		if followed := map[string]string{model.MethodICQF: model.CrossValidation}[method]; r.Followed != followed ||
+			f.Summary.Followed != followed {
+			t.Errorf("%s: rank follows %q, fit %q", method, r.Followed, f.Summary.Followed)
+		}
 	}
-	if p, err := o.Parallel(t.Context(), s); err != nil || p.Suggested != nil || p.Reason == "" ||
-		p.Eigenvalues == nil {
-		t.Errorf("an item without variance has %+v (%v)", p, err)
+	o.Input = questionnairetest.File(t, "y.csv", questionnairetest.CSV(thin))
+	f, err := fit.Fit(t.Context(), o)
+	if err != nil || !says(f.Doubts, "factor2 is uncertain, since fewer than 3 items load on it more than on others: "+
+		"q7, q8") {
+		t.Errorf("of two like items fit warns %q (%v)", f.Doubts, err)
 	}
 }

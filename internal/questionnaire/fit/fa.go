@@ -2,9 +2,11 @@ package fit
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
@@ -135,6 +137,13 @@ func clearRounding(rest, answers *mat.Dense) {
 			}
 		}
 	}
+}
+
+// undetermined returns the columns of answers less the confounds' effects that these do not explain fully.
+func undetermined(rest *mat.Dense) []int {
+	return lists.Where(rest.RawMatrix().Cols, func(j int) bool {
+		return slices.ContainsFunc(mat.Col(nil, j, rest), func(v float64) bool { return v == v && v != 0 })
+	})
 }
 
 // confoundEffects returns B, p×c, that minimizes Σ (m − c·Bᵀ)² over the observed answers, n×p, to each item by itself,

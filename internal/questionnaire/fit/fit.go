@@ -272,7 +272,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	best, parallel := choice.Fitted, choice.parallel
+	best := choice.Fitted
 	seconds := model.Seconds{Load: loaded.Sub(begin).Seconds(), Choose: time.Since(loaded).Seconds()}
 	learning := time.Now()
 	l, err := o.Learn(ctx, s, s.Order, best)
@@ -284,7 +284,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	seconds.Solve = time.Since(learning).Seconds() // of methods that do not say it
 	m := o.model(s, l, choice.Choice, best)
-	m.Summary.Seconds, m.Summary.Parallel, m.Summary.Decision = seconds, parallel, choice.Decision
+	m.Summary.Seconds, m.Summary.Parallel, m.Summary.Decision = seconds, choice.parallel, choice.Decision
 	m.Summary.Scree = choice.scree
 	scores, err := l.describe(&m, &o)
 	if err != nil {
@@ -318,13 +318,8 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
 	if d := &m.Summary.Decision; d.Criteria != nil {
 		begin := time.Now()
-		doubts = append(doubts, o.unsteady(ctx, s, d)...)
+		doubts = slices.Concat(doubts, o.cautions(ctx, s, d), l.thin(&m.Summary))
 		m.Summary.Seconds.Choose += time.Since(begin).Seconds()
-	}
-	if parallel != nil && *parallel != best.Factors {
-		doubts = append(doubts, fmt.Sprintf("parallel analysis suggests %s, but a fit has at least 1, and at most "+
-			"half as many as there are items or participants: it has %d", wording.Count(*parallel, "factor"),
-			best.Factors))
 	}
 	m.Summary.Warnings = append(m.Summary.Warnings, slices.Concat(lacking(s.Lacking), choice.Warnings, doubts)...)
 	if w := o.UnusedConfounds(); w != "" {
@@ -428,12 +423,9 @@ func warn(m *model.Model, scores *mat.Dense, a *answers.Apart) {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("the last %d of %d %s", s.EmptyFactors, s.Factors, empty))
 	}
 	if a != nil {
-		what := "answers are"
-		if a.Answers == 1 {
-			what = "answer is"
-		}
-		s.Warnings = append(s.Warnings, fmt.Sprintf("the ranges of items are those of the answers in the file, and %d "+
-			"%s far from all others (%v): codes of missing entries must be named", a.Answers, what, a.Range))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the ranges of items are those of the answers in the file, and %s "+
+			"far from all others (%v): codes of missing entries must be named",
+			wording.Count(a.Answers, "answer is", "answers are"), a.Range))
 	}
 }
 

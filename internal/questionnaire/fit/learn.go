@@ -195,10 +195,7 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 			return err
 		}
 		regressed = independent(known) - 1 // the intercept is a mean
-		left := lists.Take(l.Items, lists.Where(len(l.Items), func(column int) bool {
-			return slices.ContainsFunc(mat.Col(nil, column, x), func(v float64) bool { return v == v && v != 0 })
-		}))
-		if len(left) < len(l.Items) || len(left) <= factors {
+		if left := lists.Take(l.Items, undetermined(x)); len(left) < len(l.Items) || len(left) <= factors {
 			return leave(left)
 		}
 	}

@@ -339,7 +339,7 @@ func TestFactorAnalysisWarns(t *testing.T) {
 		"missing answers": {
 			unrelated(150, 0.1), 1, model.Pairwise, "chi-square counts all 150 participants as complete",
 		},
-		"no factors": {unrelated(200, 0), 0, "", "parallel analysis suggests 0 factors"},
+		"no factors": {unrelated(200, 0), 0, "", "parallel analysis finds no factors"},
 	} {
 		o := questionnairetest.Options(c.file)
 		o.Method, o.Betas, o.Factors, o.Missing = model.MethodFA, nil, []int{c.factors}, c.missing

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,6 +188,24 @@ func unstable(b *model.Bootstrap, empty int) (warnings []string) {
 				fmt.Sprintf("only %.0f %% of the samples of the bootstrap hold a factor similar to factor%d (a "+
 					"congruence of at least %v): other participants may not have it, so fewer factors may be better",
 					100*f.Similar, t+1, model.SimilarCongruence))
+		}
+	}
+	return warnings
+}
+
+// thin warns of factors, except the empty last ones, on which fewer items load most than identify a factor. Factors
+// that were not rotated hold all items.
+func (l *Learnt) thin(s *model.Summary) (warnings []string) {
+	loadings := l.Stretched()
+	own := make([][]string, s.Factors)
+	for j, name := range l.study.Names(l.Items) {
+		t := floats.MaxIdx(lists.Map(loadings.RawRowView(j), math.Abs))
+		own[t] = append(own[t], name)
+	}
+	for t, names := range own[:s.Factors-s.EmptyFactors] {
+		if len(names) < factoranalysis.LeastItems && s.Settings.Rotation != string(factoranalysis.RotateNone) {
+			warnings = append(warnings, fmt.Sprintf("factor%d is uncertain, since fewer than %d items load on it more "+
+				"than on others: %s", t+1, factoranalysis.LeastItems, cmp.Or(strings.Join(names, ", "), "none")))
 		}
 	}
 	return warnings

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +25,8 @@ type Criteria struct {
 	SimpleStructure *int `json:"simple_structure,omitempty"`
 }
 
-// Decision says which criterion chose the number of factors, and why. It is empty if the number was given.
+// Decision says which criterion chose the number of factors, and why. It is empty if the number was given; Followed is
+// empty, too, if the criterion to follow suggests no number that a fit can have.
 type Decision struct {
 	Criteria *Criteria `json:"criteria,omitempty"`
 	Followed string    `json:"followed,omitempty"`
@@ -34,34 +36,26 @@ type Decision struct {
 // Disagree reports whether two criteria suggest different numbers.
 func (d *Decision) Disagree() bool {
 	found := d.found()
-	return slices.ContainsFunc(found, func(f suggestion) bool { return f.factors != found[0].factors })
+	return slices.ContainsFunc(found, func(f suggestion) bool { return *f.factors != *found[0].factors })
 }
 
 type suggestion struct {
 	by      string
-	factors int
+	factors *int
 }
 
-func (d *Decision) found() (all []suggestion) {
-	if d.Criteria == nil {
-		return nil
-	}
-	add := func(by string, factors *int) {
-		if factors != nil {
-			all = append(all, suggestion{by, *factors})
-		}
-	}
-	add("cross-validation", d.Criteria.CrossValidation)
-	add("parallel analysis", d.Criteria.Parallel)
-	add("MAP", d.Criteria.MAP)
-	add("simple structures", d.Criteria.SimpleStructure)
-	return all
+func (d *Decision) found() []suggestion {
+	c := cmp.Or(d.Criteria, &Criteria{})
+	return slices.DeleteFunc([]suggestion{
+		{"cross-validation", c.CrossValidation}, {"parallel analysis", c.Parallel}, {"MAP", c.MAP},
+		{"simple structures", c.SimpleStructure},
+	}, func(f suggestion) bool { return f.factors == nil })
 }
 
 // Found returns the number of each criterion, as in "3 factors by cross-validation, 5 factors by parallel analysis".
 func (d *Decision) Found() string {
 	return strings.Join(lists.Map(d.found(),
-		func(f suggestion) string { return wording.Count(f.factors, "factor") + " by " + f.by }), ", ")
+		func(f suggestion) string { return wording.Count(*f.factors, "factor") + " by " + f.by }), ", ")
 }
 
 // Sentence says what each criterion found, and which is followed and why; "" if the number of factors was given.
@@ -71,7 +65,7 @@ func (d *Decision) Sentence() string {
 	}
 	name := map[string]string{
 		CrossValidation: "Cross-validation", ParallelAnalysis: "Parallel analysis",
-		SimpleStructure: "The BIC of simple structures",
+		SimpleStructure: "The BIC of simple structures", "": "None",
 	}[d.Followed]
 	if len(d.found()) == 1 {
 		return fmt.Sprintf("One criterion alone suggests a number of factors: %s.", d.Found())

@@ -74,7 +74,8 @@ func detectors() []detector {
 			if err != nil {
 				return 0, err
 			}
-			squares, _, err := rank.MAP(c.R)
+			n, _ := x.Dims()
+			squares, _, err := rank.FilledMAP(ctx, c, n)
 			if err != nil {
 				return 0, err
 			}
