@@ -50,12 +50,11 @@ func MAP(r *mat.SymDense) (squares, fourthPowers []float64, err error) {
 func FilledMAP(ctx context.Context, c *factoranalysis.Correlations, participants int) (squares, fourthPowers []float64,
 	err error,
 ) {
-	most := max(1, min(participants, c.R.SymmetricDim())/2)
 	_, err = filled(ctx, c, func() (int, error) {
 		if squares, fourthPowers, err = MAP(c.R); err != nil {
 			return 0, err
 		}
-		end := min(len(squares), most+1)
+		end := min(len(squares), 1+max(1, min(participants, c.R.SymmetricDim())/2))
 		squares, fourthPowers = squares[:end], fourthPowers[:end]
 		return floats.MinIdx(squares), nil
 	})
