@@ -218,8 +218,8 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// CheckFormat returns an error that wraps ErrManifest unless this version of the program can read the file, and the file
-// is of bounded size once decoded.
+// CheckFormat returns an error that wraps ErrManifest unless this version of the program can read the file, and it is
+// of bounded size once decoded.
 func CheckFormat(data []byte) error {
 	var head struct {
 		Format string `json:"format"`

@@ -145,7 +145,7 @@ func (b *posterior) precision(d []float64) *mat.SymDense {
 	return sum
 }
 
-// estimate moves loadings, uniquenesses and Φ to greatest likelihood, and sets Discrepancy. It reports whether it could.
+// estimate moves loadings, uniquenesses and Φ to greatest likelihood, sets Discrepancy, and reports whether it could.
 func (s *SimpleStructure) estimate(ctx context.Context, r *mat.Dense) bool {
 	k := s.Phi.SymmetricDim()
 	for i, l := range s.Loadings {

@@ -407,10 +407,7 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Chosen, error) {
 	if c.Choice, err = o.choose(ctx, s, also); err != nil {
 		return nil, err
 	}
-	c.Fitted = c.Candidate
-	if o.Fewest {
-		c.Fitted = solver.Candidate{Factors: c.OneStandardErrorFactors, Beta: c.OneStandardErrorBeta}
-	}
+	c.Fitted = c.byCrossValidation(o)
 	if several {
 		if c.Decision = o.decide(c.Choice, others); c.Followed != model.CrossValidation {
 			c.Fitted, err = o.unemptied(ctx, s, lowest(c.Curve, also).Candidate)
@@ -420,6 +417,14 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Chosen, error) {
 		c.Warnings = lists.Union(c.Warnings, []string{noPenalties})
 	}
 	return c, err
+}
+
+// byCrossValidation returns the candidate by the rule of the options.
+func (c *Choice) byCrossValidation(o *Options) solver.Candidate {
+	if o.Fewest {
+		return solver.Candidate{Factors: c.OneStandardErrorFactors, Beta: c.OneStandardErrorBeta}
+	}
+	return c.Candidate
 }
 
 // unemptied returns the candidate, or that with the next smaller β of the options whose fit has no empty factor, the

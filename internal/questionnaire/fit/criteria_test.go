@@ -86,7 +86,7 @@ func TestCriteriaWithoutDeterminedItems(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(1)
 	for i, row := range rows {
-		rows[i] = append(row[:len(row):len(row)], map[string]string{"sex": "q10", "F": "0", "M": "4"}[row[11]])
+		rows[i] = append(slices.Clip(row), map[string]string{"sex": "q10", "F": "0", "M": "4"}[row[11]])
 	}
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)))
 	o.Factors, o.Betas = []int{2, 3}, []float64{0.1}

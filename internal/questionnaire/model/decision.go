@@ -47,7 +47,9 @@ type suggestion struct {
 func (d *Decision) found() []suggestion {
 	c := cmp.Or(d.Criteria, &Criteria{})
 	return slices.DeleteFunc([]suggestion{
-		{"cross-validation", c.CrossValidation}, {"parallel analysis", c.Parallel}, {"MAP", c.MAP},
+		{"cross-validation", c.CrossValidation},
+		{"parallel analysis", c.Parallel},
+		{"MAP", c.MAP},
 		{"simple structures", c.SimpleStructure},
 	}, func(f suggestion) bool { return f.factors == nil })
 }
