@@ -263,7 +263,7 @@ func (o *Options) decideMissing(s *Study) {
 	o.Missing, o.byDefault = model.FIML, true
 	fa := *o
 	fa.Method = model.MethodFA
-	x, err := fa.correlated(s)
+	x, _, err := fa.correlated(s)
 	if err == nil && slices.Contains(slices.Concat(o.Compared, []string{o.Method}), model.MethodFA) {
 		_, err = factoranalysis.Correlate(context.Background(), x, factoranalysis.FullInformation, o.Threads)
 	}
