@@ -1,7 +1,6 @@
 package msg
 
 import (
-	"embed"
 	"encoding/json"
 	"strings"
 )
@@ -172,16 +171,3 @@ func decodeNote(data []byte, n *Note, version string) error {
 // AppendJSON appends the note as one JSON object to dst, without absent fields. An empty SchemaVersion is written as
 // SchemaVersion, and a number that is not finite as null. It allocates only to grow dst.
 func (n *Note) AppendJSON(dst []byte) []byte { return noteCodec.append(dst, n) }
-
-//go:embed schema/*.json
-var schemas embed.FS
-
-// Schema returns the JSON Schema (draft 2020-12) of a kind of message: note, outcome, prediction, champion, bed-demand,
-// response or scores; "" for any other.
-func Schema(kind string) string {
-	data, err := schemas.ReadFile("schema/" + kind + ".json")
-	if err != nil {
-		return ""
-	}
-	return string(data)
-}

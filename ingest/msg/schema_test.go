@@ -1,6 +1,7 @@
 package msg
 
 import (
+	"embed"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -253,4 +254,17 @@ func goldenWith(t *testing.T, name, part, by string) string {
 		t.Fatalf("%s is not in %s", part, name)
 	}
 	return strings.Replace(string(data), part, by, 1)
+}
+
+//go:embed schema/*.json
+var schemas embed.FS
+
+// Schema returns the JSON Schema (draft 2020-12) of a kind of message: note, outcome, prediction, champion, bed-demand,
+// response or scores; "" for any other.
+func Schema(kind string) string {
+	data, err := schemas.ReadFile("schema/" + kind + ".json")
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }

@@ -246,7 +246,7 @@ var (
 	ErrNegative       = errors.New("the range begins below 0: --from-low counts answers from its low end")
 	ErrBelow          = errors.New("the lowest answer is below 0. If it means missing, name it with --missing-code; " +
 		"otherwise use --from-low")
-	ErrNeverAnswered = errors.New("no participant answered this item (lists of Parquet are no answers)")
+	ErrNeverAnswered = errors.New("no participant answered this item")
 	ErrConstant      = errors.New("a constant item: all answers are the same")
 	ErrFewItems      = errors.New("fewer than two items vary; reliability needs two")
 	ErrNoID          = errors.New("no id")

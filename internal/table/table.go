@@ -347,9 +347,6 @@ func (r *Reader) NoColumn(column string, usual []string) error {
 	} else if slices.ContainsFunc(r.Header, func(name string) bool { return slices.ContainsFunc(usual, like(name)) }) {
 		err = fmt.Errorf("%w; there are %q", ErrNoColumn, r.Header[:min(len(r.Header), most)])
 	}
-	if r.format == &formats[0] && len(r.Header) == 1 && strings.Contains(r.Header[0], "|") {
-		err = fmt.Errorf("%w: cells must be separated by commas, semicolons or tabs, not by |", ErrNoColumn)
-	}
 	return &Error{File: r.File, Line: r.HeaderLine, Column: column, Err: err}
 }
 

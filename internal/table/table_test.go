@@ -86,6 +86,7 @@ func TestOpen(t *testing.T) {
 		"no newline at the end, CRLF": {
 			"x.CSV", "a,b\r\n1,2\r\n3,4", ab, []Row{{2, []string{"1", "2"}}, {3, []string{"3", "4"}}},
 		},
+		"pipe":                      {"x.csv", "a|b\n1|2,5\n", ab, []Row{{2, []string{"1", "2,5"}}}},
 		"semicolon, decimal commas": {"x.csv", "a;b\n1,5;2,5\n", ab, []Row{{2, []string{"1.5", "2.5"}}}},
 		"tab by its name": {
 			"x.tsv", "a,c\tb\n1\t2\n", []string{"a,c", "b"}, []Row{{2, []string{"1", "2"}}},
@@ -177,7 +178,7 @@ func TestErrors(t *testing.T) {
 		"open quote": {"x.csv", "a\n1\n\"2\n3\n", `FILE, line 3: ` + ErrOpenQuote.Error()},
 		"Latin-1": {"x.csv", "a,b\n1,\xe4\n", `FILE, line 2, column "b": not UTF-8: convert the file, ` +
 			`for instance with iconv -f WINDOWS-1252 -t UTF-8`},
-		"Latin-1 in the header": {"x.csv", "a,\xe4\n1,2\n", "FILE, line 1, column \"\ufffd\": not UTF-8: convert the " +
+		"Latin-1 in the header": {"x.csv", "a,\xe4\n1,2\n", "FILE, line 1, column \"\\xe4\": not UTF-8: convert the " +
 			"file, for instance with iconv -f WINDOWS-1252 -t UTF-8"},
 		"Latin-1 in JSON": {"x.jsonl", "{\"a\":1}\n{\"a\":1,\"b\":\"\xe4\"}", `FILE, line 2, column "b": not UTF-8: ` +
 			`convert the file, for instance with iconv -f WINDOWS-1252 -t UTF-8`},
@@ -254,10 +255,9 @@ func TestCutOff(t *testing.T) {
 func TestNoColumn(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
-		"Note,SECRET\n1,2\n": `FILE, line 1, column "note": no such column, but there is "Note"`,
-		"SECRET,x\n1,2\n":    `FILE, line 1, column "note": no such column`,
-		"SECRET|note\n1|2\n": `FILE, line 1, column "note": no such column: cells must be separated by commas, ` +
-			`semicolons or tabs, not by |`,
+		"Note,SECRET\n1,2\n":  `FILE, line 1, column "note": no such column, but there is "Note"`,
+		"SECRET,x\n1,2\n":     `FILE, line 1, column "note": no such column`,
+		"SECRET|x\n1|2\n":     `FILE, line 1, column "note": no such column`,
 		"SECRET\n1\n":         `FILE, line 1, column "note": no such column`,
 		"words,Label\n1,2\n":  `FILE, line 1, column "note": no such column; there are ["words" "Label"]`,
 		"SECRET|x,y\n1|2,3\n": `FILE, line 1, column "note": no such column`,

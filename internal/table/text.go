@@ -230,10 +230,10 @@ func readSeparated(comma rune) func(*input, *Reader) (rowReader, error) {
 // excelLine is the line before the header that tells Excel the separator.
 var excelLine = regexp.MustCompile(`^(?i:"?sep=)([^"\pL\pN\r\n]|\t)"?[,;\t]*\r?$`)
 
-// separator returns the most frequent of comma, tab and semicolon outside quotes in the first line that is not blank;
+// separator returns the most frequent of comma, tab, semicolon and | outside quotes in the first line that is not blank;
 // the first of those that are equally frequent, so a comma by default.
 func separator(head []byte) rune {
-	const candidates = ",\t;"
+	const candidates = ",\t;|"
 	var count [len(candidates)]int
 	quoted := false
 	for _, c := range bytes.TrimLeft(head, "\r\n") {
@@ -310,8 +310,7 @@ func (s *separated) row() (Row, error) {
 		}
 	}
 	if i := s.in.invalid(cells); i >= 0 {
-		return Row{},
-			&Error{Line: line, Column: strings.ToValidUTF8(strings.TrimSpace(s.header[i]), "\ufffd"), Err: ErrEncoding}
+		return Row{}, &Error{Line: line, Column: strings.TrimSpace(s.header[i]), Err: ErrEncoding}
 	}
 	return Row{line, cells}, nil
 }
@@ -385,7 +384,7 @@ func (o *objects) next() (Row, error) {
 }
 
 func (o *objects) fail(column string, err error) error {
-	return &Error{Line: o.line, Column: strings.ToValidUTF8(column, "\ufffd"), Err: err}
+	return &Error{Line: o.line, Column: column, Err: err}
 }
 
 // object reads an object at a depth; prefix precedes the names of its fields. It returns false for invalid JSON.

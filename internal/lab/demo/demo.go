@@ -95,7 +95,7 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	cfg := config.Default()
 	cfg.Models.Store = filepath.Join(dir, "models")
 	cfg.HTTP.Listen = listener.Addr().String()
-	o.Say("Open http://%s/ in a browser. The pages appear when the training is done, in about ten seconds.",
+	o.Say("Open http://%s/ in a browser. The pages appear when the training is done, usually within a minute.",
 		cfg.HTTP.Listen)
 	done := training(listener.(*net.TCPListener))
 	defer done()
@@ -160,7 +160,7 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 
 // training answers who opens the address before there is a model, until done is called. The listener stays open.
 func training(l *net.TCPListener) (done func()) {
-	const page = `<!DOCTYPE html><html lang="en"><title>wardcast</title><h1>Training, about ten seconds</h1>` +
+	const page = `<!DOCTYPE html><html lang="en"><title>wardcast</title><h1>Training, usually less than a minute</h1>` +
 		`<p>The pages appear here when the models are trained.</p></html>`
 	s := &http.Server{ReadHeaderTimeout: settle, Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, _ *http.Request) {

@@ -83,7 +83,7 @@ func TestTraining(t *testing.T) {
 		return res.StatusCode, string(body)
 	}
 	done := training(l.(*net.TCPListener))
-	if status, body := get(); status != http.StatusServiceUnavailable || !strings.Contains(body, "about ten seconds") {
+	if status, body := get(); status != http.StatusServiceUnavailable || !strings.Contains(body, "less than a minute") {
 		t.Errorf("during the training: %d %s", status, body)
 	}
 	done()

@@ -47,6 +47,15 @@ func TestInferred(t *testing.T) {
 			far(999, 999, 1, 5, "q2"),
 		},
 		{
+			"of a confound", "id,q1,q2,q3,age\na,0,1,2,30\nb,3,4,,50\nc,1,2,3,41\nd,1,2,3,999\n",
+			answers.Columns{
+				Range: four, Items: []string{"q*"},
+				Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}},
+			},
+			nil, "0 to 4, 0 to 4, 0 to 4",
+			far(999, 999, 1, 5, "age"),
+		},
+		{
 			"several codes", usual + "d,77,1,88\ne,0,99,77\n",
 			answers.Columns{},
 			all, "0 to 77, 1 to 99, 2 to 88",

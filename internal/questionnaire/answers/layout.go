@@ -120,7 +120,7 @@ func (s *source) defaultID() (string, error) {
 		case 1:
 			return matching[0], nil
 		default:
-			return "", inColumn(matching[1], table.ErrColumnTwice)
+			return "", inColumn(matching[1], fmt.Errorf("%w, but for capitals: %q", table.ErrColumnTwice, matching))
 		}
 	}
 	if s.repeats() != "" {

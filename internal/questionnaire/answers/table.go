@@ -72,6 +72,16 @@ func (t *Table) Varying(rows []int) []int {
 	return items
 }
 
+// Drop records that all items but these are left out.
+func (t *Table) Drop(varying []int) {
+	for _, j := range t.Except(varying) {
+		t.Dropped = append(t.Dropped, t.Items[j].Name)
+		if low, high := t.ends(j, t.All()); low > high {
+			t.Empty = append(t.Empty, t.Items[j].Name)
+		}
+	}
+}
+
 // Names returns the names of these items.
 func (t *Table) Names(items []int) []string { return questionnaire.Names(lists.Take(t.Items, items)) }
 
@@ -103,7 +113,9 @@ func (t *Table) CheckTraining() error {
 	}
 	err := questionnaire.ErrConstant
 	if low, high := t.ends(constant[0], t.All()); low > high {
-		err = questionnaire.ErrNeverAnswered
+		if err = questionnaire.ErrNeverAnswered; strings.HasSuffix(t.File, ".parquet") {
+			err = fmt.Errorf("%w (lists of Parquet are no answers)", err)
+		}
 	}
 	err = fmt.Errorf("%w. To leave out what does not vary, add '!%s' to --items", err,
 		strings.Join(t.Names(constant), ",!"))
@@ -169,14 +181,14 @@ func (t *Table) Infer() {
 		} else if !found || own[j] == nil {
 			continue
 		}
-		t.setApart(j, item.Name, far)
+		t.setApart(mat.Col(nil, j, t.Answers), item.Name, far)
 	}
 }
 
-// setApart counts the answers to an item that lie far from others.
-func (t *Table) setApart(j int, name string, far questionnaire.Range) {
+// setApart counts the values of a column that lie far from others.
+func (t *Table) setApart(values []float64, name string, far questionnaire.Range) {
 	for i, line := range t.Lines {
-		v := t.Answers.At(i, j)
+		v := values[i]
 		if !far.Holds(v) {
 			continue
 		}
@@ -364,7 +376,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 // keepVarying drops the items that do not vary, and items of visits that vary in no bin.
 func (t *Table) keepVarying() {
 	varying := t.Varying(t.All())
-	t.Dropped = append(t.Dropped, t.Names(t.Except(varying))...)
+	t.Drop(varying)
 	if len(varying) == 0 {
 		return
 	}
