@@ -230,8 +230,8 @@ func readSeparated(comma rune) func(*input, *Reader) (rowReader, error) {
 // excelLine is the line before the header that tells Excel the separator.
 var excelLine = regexp.MustCompile(`^(?i:"?sep=)([^"\pL\pN\r\n]|\t)"?[,;\t]*\r?$`)
 
-// separator returns the most frequent of comma, tab, semicolon and | outside quotes in the first line that is not blank;
-// the first of those that are equally frequent, so a comma by default.
+// separator returns the most frequent of comma, tab, semicolon and | outside quotes in the first line that is not
+// blank; the first of those that are equally frequent, so a comma by default.
 func separator(head []byte) rune {
 	const candidates = ",\t;|"
 	var count [len(candidates)]int
