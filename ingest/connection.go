@@ -44,11 +44,12 @@ type TLS struct {
 
 // SASL holds the login; none if Mechanism is empty.
 type SASL struct {
-	Mechanism string // one of Mechanisms
-	User      string
-	Password  Secret
+	Mechanism string `yaml:"mechanism"` // one of Mechanisms
+	Username  string `yaml:"username"`
+	Password  Secret `yaml:"-"`
 	// PasswordFile holds only the password, in place of Password. It is read for each login.
-	PasswordFile string
+	PasswordFile string `yaml:"password_file" file:"secret"`
+	PasswordEnv  string `yaml:"password_env"` // the environment variable that Password comes from, if any
 }
 
 // Check returns all errors in the settings, each with its key first, as in "tls.key_file: ...". It opens no file or
@@ -285,7 +286,7 @@ func (d *dialer) mechanism() (sasl.Mechanism, error) {
 		}
 	}
 	if hash := hashes[s.Mechanism]; hash != nil {
-		return scram.Mechanism(hash, s.User, password)
+		return scram.Mechanism(hash, s.Username, password)
 	}
-	return plain.Mechanism{Username: s.User, Password: password}, nil // Check knows no other
+	return plain.Mechanism{Username: s.Username, Password: password}, nil // Check knows no other
 }

@@ -65,7 +65,7 @@ func TestSecuredCluster(t *testing.T) {
 			t.Cleanup(fake.Close)
 			conn := ingest.Connection{
 				Brokers: fake.ListenAddrs(), TLS: ingest.TLS{Enabled: true, CAFile: ca},
-				SASL: ingest.SASL{Mechanism: mechanism, User: "user", Password: password},
+				SASL: ingest.SASL{Mechanism: mechanism, Username: "user", Password: password},
 			}
 			c := attach(t, conn, fake)
 			// What the harness reads with speaks plain text: metrics must do.
@@ -135,15 +135,15 @@ func TestProbeNamesTheLikelyCause(t *testing.T) {
 		"TLS forgotten": {ingest.Connection{Brokers: plain, TLS: ingest.TLS{CAFile: ca}}, "not enabled"},
 		"mechanism":     {ingest.Connection{Brokers: plain, SASL: ingest.SASL{Mechanism: "gssapi"}}, "gssapi"},
 		"mechanism forgotten": {
-			ingest.Connection{Brokers: plain, SASL: ingest.SASL{User: "u", Password: password}}, "is empty",
+			ingest.Connection{Brokers: plain, SASL: ingest.SASL{Username: "u", Password: password}}, "is empty",
 		},
 		"SASL without need": {
-			ingest.Connection{Brokers: plain, SASL: ingest.SASL{Mechanism: "plain", User: "u", Password: password}},
+			ingest.Connection{Brokers: plain, SASL: ingest.SASL{Mechanism: "plain", Username: "u", Password: password}},
 			"dialing broker",
 		},
 		"no brokers": {ingest.Connection{}, "no broker"},
 		"wrong SASL mechanism": {ingest.Connection{Brokers: secured.ListenAddrs(), SASL: ingest.SASL{
-			Mechanism: "scram-sha-512", User: "admin", Password: password,
+			Mechanism: "scram-sha-512", Username: "admin", Password: password,
 		}}, "dialing broker"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestProbeNamesTheLikelyCause(t *testing.T) {
 
 func TestSecretIsNotShown(t *testing.T) {
 	t.Parallel()
-	s := ingest.SASL{Mechanism: "plain", User: "u", Password: password}
+	s := ingest.SASL{Mechanism: "plain", Username: "u", Password: password}
 	b, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)

@@ -40,7 +40,7 @@ func on(t *testing.T, k *ingesttest.SecuredKafka) *secured {
 	s.login = ingest.Connection{
 		Brokers: []string{k.Address},
 		TLS:     ingest.TLS{Enabled: true, CAFile: k.File("ca"), CertFile: k.File(s.user), KeyFile: k.File(s.user)},
-		SASL:    ingest.SASL{Mechanism: "scram-sha-512", User: s.user, PasswordFile: file},
+		SASL:    ingest.SASL{Mechanism: "scram-sha-512", Username: s.user, PasswordFile: file},
 	}
 	s.await("the broker to know the user", func() bool { return s.login.Probe(t.Context()) == nil })
 	return s

@@ -84,7 +84,8 @@ func TestSessions(t *testing.T) {
 				return nil, nil, false
 			})
 			c := attach(t, ingest.Connection{
-				Brokers: fake.ListenAddrs(), SASL: ingest.SASL{Mechanism: mechanism, User: "user", Password: password},
+				Brokers: fake.ListenAddrs(),
+				SASL:    ingest.SASL{Mechanism: mechanism, Username: "user", Password: password},
 			}, fake)
 			m := c.start(handle(echo))
 			sent := 0

@@ -3,6 +3,7 @@ package fit
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,11 +13,14 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
-// Limits of careless answers: the 99.9 % quantile of the normal distribution, the shortest string of equal answers, and
-// of rows that are alike not by chance the fewest answers, and the fewest other than the participant's commonest one.
+// Limits of careless answers: the 99.9 % quantile of the normal distribution; the shortest string of equal answers, and
+// the share of people, between that of one of two categories and the middle one of five, who gave an answer too common
+// to tell; and of rows that are alike not by chance the fewest answers, and the fewest other than the participant's
+// commonest one.
 const (
 	mostMisfit     = 3.09
 	shortestString = 6
+	tooCommon      = 0.45
 	fewestAlike    = 10
 	fewestVaried   = 5
 )
@@ -33,8 +37,12 @@ func (s *Study) careless(left *mat.Dense, fromLow bool) (*model.Careless, [][]st
 	counts := &model.Careless{}
 	rows := [][]string{{"id", "line", "longest_string", "misfit", "same_as_line", "signs"}}
 	first := map[string]int{} // the line of each row that may have duplicates
+	shares := make([]map[float64]float64, len(s.Items))
+	for j := range shares {
+		shares[j] = shareOf(mat.Col(nil, j, s.Answers))
+	}
 	for i, id := range s.IDs {
-		longest, given, commonest := s.equal(i, fromLow)
+		longest, given, commonest := s.equal(i, fromLow, shares)
 		var signs []string
 		sign := func(name string, n *int) { signs, *n = append(signs, name), *n+1 }
 		if longest >= max(shortestString, (len(s.Items)+1)/2) {
@@ -64,11 +72,22 @@ func (s *Study) careless(left *mat.Dense, fromLow bool) (*model.Careless, [][]st
 	return counts, rows
 }
 
+// shareOf returns the share of each value among all but the missing ones.
+func shareOf(values []float64) map[float64]float64 {
+	shares := map[float64]float64{}
+	values = slices.DeleteFunc(values, math.IsNaN)
+	for _, v := range values {
+		shares[v] += 1 / float64(len(values))
+	}
+	return shares
+}
+
 // equal returns the length of a participant's longest string of equal answers, as they were given, in items that follow
 // each other; the number of their answers; and that of the commonest, as given or as scored. Strings of the lowest
-// answers as scored do not count: nothing may apply to a person.
-func (s *Study) equal(i int, fromLow bool) (longest, given, commonest int) {
-	length, above, last := 0, false, math.NaN()
+// answers as scored do not count, since nothing may apply to a person, nor do those of answers whose shares have a mean
+// of tooCommon or more.
+func (s *Study) equal(i int, fromLow bool, shares []map[float64]float64) (longest, given, commonest int) {
+	length, above, common, last := 0, false, 0.0, math.NaN()
 	asGiven, scored := map[float64]int{}, map[float64]int{}
 	for j, item := range s.Items {
 		v := s.Answers.At(i, j)
@@ -77,7 +96,7 @@ func (s *Study) equal(i int, fromLow bool) (longest, given, commonest int) {
 			answer, lowest = v+lowest, 0
 		}
 		if answer = item.Orient(answer, false); answer != last { // also if it is missing
-			length, above, last = 0, false, answer
+			length, above, common, last = 0, false, 0, answer
 		}
 		if v != v {
 			continue
@@ -86,7 +105,8 @@ func (s *Study) equal(i int, fromLow bool) (longest, given, commonest int) {
 		asGiven[answer]++
 		scored[v]++
 		commonest = max(commonest, asGiven[answer], scored[v])
-		if length, above = length+1, above || v > lowest; above {
+		length, above, common = length+1, above || v > lowest, common+shares[j][v]
+		if above && common < tooCommon*float64(length) {
 			longest = max(longest, length)
 		}
 	}

@@ -2,12 +2,16 @@ package fit
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Answers of 1 to 5 to eight items as they were given; the third and the fourth are reversed.
@@ -33,10 +37,10 @@ func TestEqualAnswers(t *testing.T) {
 				s.Items = append(s.Items, item)
 				s.Answers.Set(0, j, item.Orient(v, fromLow))
 			}
-			longest, count, commonest := s.equal(0, fromLow)
+			longest, count, commonest := s.equal(0, fromLow, make([]map[float64]float64, len(c.given)))
 			if longest != c.longest || count != c.count || commonest != c.commonest {
-				t.Errorf("%s, from low %t: %d, %d, %d, want %d, %d, %d", c.name, fromLow, longest, count, commonest,
-					c.longest, c.count, c.commonest)
+				t.Errorf("%s, from low %t: %d, %d, %d, want %d, %d, %d", c.name, fromLow, longest, count, commonest, c.longest,
+					c.count, c.commonest)
 			}
 		}
 	}
@@ -56,6 +60,64 @@ func TestMisfits(t *testing.T) {
 	} {
 		if math.Abs(z[i]-want) > 1e-12 {
 			t.Errorf("the misfit of row %d is %v, want %v", i, z[i], want)
+		}
+	}
+}
+
+// Honest answers to 18 items of three factors have few long strings, however skewed they are, and of 25 people who give
+// one answer other than the lowest to all items, nearly all are found if there are five categories. cuts are the
+// shares of people below each category but the first.
+func TestLongStrings(t *testing.T) {
+	t.Parallel()
+	const people, items, equally = 500, 18, 25
+	for _, c := range []struct {
+		name    string
+		loading float64
+		cuts    []float64
+		planted bool
+	}{
+		{"80 % the higher one", 0.6, []float64{0.2}, false},
+		{"80 % the higher one, strong factors", 0.9, []float64{0.2}, false},
+		{"97 % the higher one", 0.6, []float64{0.03}, false},
+		{"as many of both", 0.7, []float64{0.5}, false},
+		{"80 % the lower one", 0.6, []float64{0.8}, false},
+		{"three categories, 80 % the highest", 0.6, []float64{0.05, 0.2}, false},
+		{"three categories, a third each", 0.6, []float64{0.333, 0.667}, true},
+		{"five categories", 0.6, []float64{0.1, 0.3, 0.7, 0.9}, true},
+		{"five categories, 59 % the lowest", 0.6, []float64{0.59, 0.77, 0.89, 0.96}, true},
+		{"five categories, 59 % the highest", 0.6, []float64{0.04, 0.11, 0.23, 0.41}, false},
+		{"five categories, 70 % one in the middle", 0.6, []float64{0.03, 0.1, 0.8, 0.9}, false},
+	} {
+		random := rand.New(rand.NewPCG(7, 0))
+		s := &Study{Table: &answers.Table{Answers: mat.NewDense(people, items, nil)}, Order: linalg.Indices(people)}
+		s.IDs, s.Lines = make([]string, people), linalg.Indices(people)
+		high := float64(len(c.cuts))
+		s.Items = slices.Repeat([]questionnaire.Item{{Range: &questionnaire.Range{High: high}}}, items)
+		for i := range people {
+			common, factors := random.NormFloat64(), [3]float64{}
+			for f := range factors {
+				factors[f] = math.Sqrt(0.4)*common + math.Sqrt(0.6)*random.NormFloat64()
+			}
+			for j := range items {
+				v := c.loading*factors[j/6] + math.Sqrt(1-c.loading*c.loading)*random.NormFloat64()
+				below, _ := slices.BinarySearch(c.cuts, 0.5*math.Erfc(-v/math.Sqrt2))
+				if s.Answers.Set(i, j, float64(below)); c.planted && i < equally {
+					s.Answers.Set(i, j, float64(1+i%len(c.cuts)))
+				}
+			}
+		}
+		_, rows := s.careless(mat.NewDense(people, items, nil), false)
+		found, others := 0, 0
+		for i, row := range rows[1:] {
+			switch long := strings.Contains(row[5], "long string"); {
+			case long && c.planted && i < equally:
+				found++
+			case long:
+				others++
+			}
+		}
+		if c.planted && found < equally-1 || others > people/100 {
+			t.Errorf("%s: found %d of %d, and %d others", c.name, found, equally, others)
 		}
 	}
 }

@@ -247,16 +247,16 @@ func TestNew(t *testing.T) {
 		}, "vocabulary.json"},
 		"session too long": {func(s *site) { s.config.Kafka.SessionTimeout = 1 << 40 }, "session timeout"},
 		"password in a file": {func(s *site) {
-			s.config.Kafka.SASL = config.SASL{Mechanism: "plain", Username: "u", PasswordFile: password}
+			s.config.Kafka.SASL = ingest.SASL{Mechanism: "plain", Username: "u", PasswordFile: password}
 		}, ""},
 		"password file is missing": {func(s *site) {
-			s.config.Kafka.SASL = config.SASL{Mechanism: "plain", Username: "u", PasswordFile: password + "x"}
+			s.config.Kafka.SASL = ingest.SASL{Mechanism: "plain", Username: "u", PasswordFile: password + "x"}
 		}, "kafka.sasl.password_file"},
 		"password is not set": {func(s *site) {
-			s.config.Kafka.SASL = config.SASL{Mechanism: "plain", Username: "u", PasswordEnv: "WARDCAST_TEST_UNSET"}
+			s.config.Kafka.SASL = ingest.SASL{Mechanism: "plain", Username: "u", PasswordEnv: "WARDCAST_TEST_UNSET"}
 		}, "WARDCAST_TEST_UNSET"},
 		"unknown mechanism": {func(s *site) {
-			s.config.Kafka.SASL = config.SASL{Mechanism: "rot13", Username: "u", PasswordFile: password}
+			s.config.Kafka.SASL = ingest.SASL{Mechanism: "rot13", Username: "u", PasswordFile: password}
 		}, "rot13"},
 		"missing certificate": {
 			func(s *site) { s.config.Kafka.TLS = ingest.TLS{Enabled: true, CAFile: filepath.Join(s.dir, "ca.pem")} },

@@ -55,7 +55,7 @@ type Kafka struct {
 	// ReadyAfterStall is how long reading, answering or rejoining may fail before the scorer is not ready.
 	ReadyAfterStall time.Duration `yaml:"ready_after_stall"`
 	TLS             ingest.TLS    `yaml:"tls"`
-	SASL            SASL          `yaml:"sasl"`
+	SASL            ingest.SASL   `yaml:"sasl"`
 }
 
 // Topics names the KafkaTopics of triage.
@@ -67,14 +67,6 @@ type Topics struct {
 	Models      string `yaml:"models"`     // compacted: the champion of each complaint
 	Shadow      string `yaml:"shadow"`     // predictions of a challenger
 	BedDemand   string `yaml:"bed_demand"` // compacted: the latest forecast of each ward and horizon
-}
-
-// SASL is the login to the brokers.
-type SASL struct {
-	Mechanism    string `yaml:"mechanism"` // "" or one of ingest.Mechanisms
-	Username     string `yaml:"username"`
-	PasswordFile string `yaml:"password_file" file:"secret"` // a file that holds only the password
-	PasswordEnv  string `yaml:"password_env"`                // or the environment variable that holds it
 }
 
 // Models says where the models are.
@@ -293,7 +285,7 @@ func OpenToOthers(path string) (mode fs.FileMode, others bool, err error) {
 
 // Connection returns how to reach the brokers. It reads a password_env now; a password_file is read at each login.
 func (k *Kafka) Connection() (ingest.Connection, error) {
-	c := k.connection()
+	c := ingest.Connection{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL}
 	if k.SASL.PasswordEnv == "" {
 		return c, nil
 	}
@@ -320,13 +312,6 @@ func secretEnv(key, name string) (string, error) {
 	return value, nil
 }
 
-// connection omits the password.
-func (k *Kafka) connection() ingest.Connection {
-	return ingest.Connection{Brokers: k.Brokers, TLS: k.TLS, SASL: ingest.SASL{
-		Mechanism: k.SASL.Mechanism, User: k.SASL.Username, PasswordFile: k.SASL.PasswordFile,
-	}}
-}
-
 // faults are errors that begin with their key.
 type faults []error
 
@@ -340,11 +325,9 @@ func (f *faults) add(broken bool, key, format string, args ...any) {
 func (c *Config) check() faults {
 	var bad faults
 	k, q, scoring := &c.Kafka, &c.Questionnaires, &c.Scoring
-	for _, err := range k.connection().Check() {
+	for _, err := range (ingest.Connection{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL}).Check() {
 		bad = append(bad, fmt.Errorf("kafka.%w", err))
 	}
-	bad.add(k.SASL.Mechanism == "" && k.SASL.PasswordEnv != "", "kafka.sasl.mechanism",
-		"is empty, but password_env is set")
 	onePassword := (k.SASL.PasswordFile == "") != (k.SASL.PasswordEnv == "")
 	bad.add(k.SASL.Mechanism != "" && (k.SASL.Username == "" || !onePassword), "kafka.sasl",
 		"needs username, and either password_file or password_env")

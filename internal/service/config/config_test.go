@@ -347,7 +347,7 @@ func TestLoadRefuses(t *testing.T) {
 // TestPassword reads passwords from where they are kept.
 func TestPassword(t *testing.T) {
 	t.Setenv("WARDCAST_TEST_PASSWORD", "hunter2")
-	for name, sasl := range map[string]SASL{
+	for name, sasl := range map[string]ingest.SASL{
 		"file": {PasswordFile: write(t, "hunter2\n")}, "environment": {PasswordEnv: "WARDCAST_TEST_PASSWORD"},
 	} {
 		c, err := (&Kafka{SASL: sasl}).Connection()

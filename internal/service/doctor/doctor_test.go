@@ -281,7 +281,7 @@ func TestReplayIsNotAllowed(t *testing.T) {
 	}
 	t.Cleanup(fake.Close)
 	c.Kafka.Brokers = fake.ListenAddrs()
-	c.Kafka.SASL = config.SASL{
+	c.Kafka.SASL = ingest.SASL{
 		Mechanism: "plain", Username: "wardcast", PasswordFile: file(t, []byte(password), 0o600),
 	}
 	var said []string
