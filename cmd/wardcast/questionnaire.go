@@ -191,8 +191,7 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 	warnLines(log, "visits", of.Visits, "visits that lack a confound are left out")
 	warnSome(log, of.Repeated, "participants have several visits in a bin of time: the mean of their answers is used",
 		"participants", of.Repeated)
-	warnSome(log, len(of.Dropped), "items are left out: all answers are the same, or nobody answered", "items",
-		of.Dropped, "nobody_answered", of.Empty)
+	warnSome(log, len(of.Dropped), "items that do not vary, or that nobody answered, are left out", "items", of.Dropped)
 	warnSome(log, len(of.Single),
 		"items with a single differing answer: constant in any fold that leaves that participant out", "items",
 		of.Single)

@@ -13,8 +13,8 @@ type Remarks struct {
 	// Unanswered and Incomplete are the first lines of participants who have no row: those without any answer, and
 	// those who lack a confound. Visits are lines of the latter kind whose participants have other rows.
 	Unanswered, Incomplete, Visits []int
-	// Dropped are items of visits that are left out because no answers were given (Empty) or all were the same.
-	Dropped, Empty []string
+	// Dropped are items of visits that are left out because no answers were given or all were the same.
+	Dropped []string
 	// Inferred are the items without a range of their own: it is the least and the largest answer to each.
 	Inferred []string
 	// Apart are answers to them that are far from all others, nil without any.

@@ -72,16 +72,6 @@ func (t *Table) Varying(rows []int) []int {
 	return items
 }
 
-// Drop records that all items but these are left out.
-func (t *Table) Drop(varying []int) {
-	for _, j := range t.Except(varying) {
-		t.Dropped = append(t.Dropped, t.Items[j].Name)
-		if low, high := t.ends(j, t.All()); low > high {
-			t.Empty = append(t.Empty, t.Items[j].Name)
-		}
-	}
-}
-
 // Names returns the names of these items.
 func (t *Table) Names(items []int) []string { return questionnaire.Names(lists.Take(t.Items, items)) }
 
@@ -376,7 +366,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 // keepVarying drops the items that do not vary, and items of visits that vary in no bin.
 func (t *Table) keepVarying() {
 	varying := t.Varying(t.All())
-	t.Drop(varying)
+	t.Dropped = append(t.Dropped, t.Names(t.Except(varying))...)
 	if len(varying) == 0 {
 		return
 	}

@@ -14,9 +14,8 @@ import (
 )
 
 // Limits of careless answers: the 99.9 % quantile of the normal distribution; the shortest string of equal answers, and
-// the share of people, between that of one of two categories and the middle one of five, who gave an answer too common
-// to tell; and of rows that are alike not by chance the fewest answers, and the fewest other than the participant's
-// commonest one.
+// the share of people from which on an answer is too common to tell; and of rows that are alike not by chance the fewest
+// answers, and the fewest other than the participant's commonest one.
 const (
 	mostMisfit     = 3.09
 	shortestString = 6

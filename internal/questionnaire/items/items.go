@@ -135,7 +135,7 @@ func Run(ctx context.Context, o Options) (*Analysis, error) {
 		return nil, err
 	}
 	varying := t.Varying(t.All())
-	t.Drop(varying)
+	t.Dropped = append(t.Dropped, t.Names(t.Except(varying))...)
 	t.Opposed = fit.Opposed(t, o.Threads)
 	if o.Remark != nil {
 		o.Remark(t.Remarks)

@@ -112,9 +112,6 @@ func TestConstantItems(t *testing.T) {
 	if want := []string{"q4", "q5"}; !slices.Equal(remarks.Dropped, want) || !slices.Equal(a.Constant, want) {
 		t.Errorf("constant items %q, remarks %q, want %q", a.Constant, remarks.Dropped, want)
 	}
-	if !slices.Equal(remarks.Empty, []string{"q5"}) {
-		t.Errorf("items that nobody answered: %q", remarks.Empty)
-	}
 	off(t, "alpha", a.Alpha, 66./67, 1e-14)
 	if q4, q5 := a.Items[3], a.Items[4]; *q4.Mean != 3 || *q4.SD != 0 || q4.ItemRest != nil || q4.AlphaDropped != nil ||
 		q5.Mean != nil || q5.SD != nil || q5.Floor != nil || q5.Missing != 1 {
