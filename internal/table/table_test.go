@@ -86,6 +86,7 @@ func TestOpen(t *testing.T) {
 		"no newline at the end, CRLF": {
 			"x.CSV", "a,b\r\n1,2\r\n3,4", ab, []Row{{2, []string{"1", "2"}}, {3, []string{"3", "4"}}},
 		},
+		"bars in names":             {"x.csv", "g|a,g|b\n1,2\n", []string{"g|a", "g|b"}, []Row{{2, []string{"1", "2"}}}},
 		"pipe":                      {"x.csv", "a|b\n1|2,5\n", ab, []Row{{2, []string{"1", "2,5"}}}},
 		"semicolon, decimal commas": {"x.csv", "a;b\n1,5;2,5\n", ab, []Row{{2, []string{"1.5", "2.5"}}}},
 		"tab by its name": {

@@ -230,8 +230,8 @@ func readSeparated(comma rune) func(*input, *Reader) (rowReader, error) {
 // excelLine is the line before the header that tells Excel the separator.
 var excelLine = regexp.MustCompile(`^(?i:"?sep=)([^"\pL\pN\r\n]|\t)"?[,;\t]*\r?$`)
 
-// separator returns the most frequent of comma, tab, semicolon and | outside quotes in the first line that is not
-// blank; the first of those that are equally frequent, so a comma by default.
+// separator returns the most frequent of comma, tab and semicolon outside quotes in the first line that is not blank;
+// the first of those that are equally frequent. Without any it is |, or a comma by default.
 func separator(head []byte) rune {
 	const candidates = ",\t;|"
 	var count [len(candidates)]int
@@ -247,7 +247,7 @@ func separator(head []byte) rune {
 			count[i]++
 		}
 	}
-	return rune(candidates[slices.Index(count[:], slices.Max(count[:]))])
+	return rune(candidates[slices.Index(count[:], cmp.Or(slices.Max(count[:3]), count[3]))])
 }
 
 // next returns the next row that is no further header: Qualtrics has two, the second of which it fills with JSON.

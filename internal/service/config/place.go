@@ -153,7 +153,7 @@ func keys(t reflect.Type, name string) []string {
 		}
 	}
 	if t.Name() == name {
-		return own
+		return slices.DeleteFunc(own, func(key string) bool { return key == "-" }) // no key
 	}
 	return nil
 }
