@@ -267,12 +267,12 @@ func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 		if least := 1 / factor.Cond(); least >= 100*leastEigenvalue {
 			return r, least, nil
 		}
-		var only mat.EigenSym // vectors take three times as long, and are seldom needed
-		if !only.Factorize(r, false) {
-			return nil, 0, linalg.ErrEigen
+		values, err := linalg.Eigenvalues(r) // vectors are seldom needed
+		if err != nil {
+			return nil, 0, err
 		}
-		if least := only.Values(nil)[0]; least >= leastEigenvalue {
-			return r, least, nil
+		if values[0] >= leastEigenvalue {
+			return r, values[0], nil
 		}
 	}
 	values, vectors, ok := linalg.Eigen(r)

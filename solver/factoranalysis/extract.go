@@ -409,9 +409,5 @@ func ReducedEigenvalues(ctx context.Context, r *mat.SymDense, k int) ([]float64,
 	if err != nil {
 		return nil, err
 	}
-	var only mat.EigenSym
-	if !only.Factorize(less(r, e.uniquenesses), false) {
-		return nil, linalg.ErrEigen
-	}
-	return only.Values(nil), nil
+	return linalg.Eigenvalues(less(r, e.uniquenesses))
 }

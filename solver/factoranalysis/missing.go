@@ -180,8 +180,7 @@ func (g *Pattern) rows() int {
 
 // fill puts the expectations of the missing items into the rows of a pattern, adds their covariances, times N, to the
 // moments, and returns log det K_mm.
-func fill(rows *mat.Dense, missing []int, k *mat.Dense, moments *mat.SymDense,
-	weight float64,
+func fill(rows *mat.Dense, missing []int, k *mat.Dense, moments *mat.SymDense, weight float64,
 ) (logDet float64, ok bool) {
 	if len(missing) == 0 {
 		return 0, true

@@ -206,13 +206,9 @@ func strict(r *mat.SymDense) ([][]float64, error) {
 
 // descending returns the eigenvalues of a matrix.
 func descending(a *mat.SymDense) ([]float64, error) {
-	var e mat.EigenSym
-	if !e.Factorize(a, false) {
-		return nil, linalg.ErrEigen
-	}
-	values := e.Values(nil)
+	values, err := linalg.Eigenvalues(a)
 	slices.Reverse(values)
-	return values, nil
+	return values, err
 }
 
 // components returns the eigenvalues of the correlations between the columns of x, descending. With Z the columns at

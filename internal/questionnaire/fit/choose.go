@@ -151,8 +151,8 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 //     found by halving too. A number that is tried is tried at each given β;
 //   - with given numbers of factors, but without a given β, all of them at the best β.
 //
-// If also is not 0, that number of factors is tried too, when the search has ended, with the β next
-// to the best until they are no better.
+// If also is not 0, that number of factors is tried too, when the search has ended, with the β next to the best until
+// they are no better.
 func (o *Options) choose(ctx context.Context, s *Study, also int) (*Choice, error) {
 	data := s.Data(s.Order)
 	all := &rank.Choice{}

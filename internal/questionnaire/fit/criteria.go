@@ -146,7 +146,7 @@ func (p *Parallel) taken(s *Study) int {
 // parallel compares the eigenvalues of the answers' correlations with those of random answers.
 func (o *Options) parallel(ctx context.Context, b *basis, draws int) *Parallel {
 	out := &Parallel{
-		Of: ofFactors, Draws: draws, Eigenvalues: []float64{}, Reference: []float64{}, Correlation: o.told(b.kind),
+		Of: ofFactors, Draws: draws, Eigenvalues: []float64{}, Reference: []float64{}, Correlation: o.reported(b.kind),
 	}
 	settings := rank.ParallelSettings{
 		Correlation: b.kind, Observed: b.correlations, Draws: draws, Strict: !model.Standardized(o.Method),
@@ -154,7 +154,7 @@ func (o *Options) parallel(ctx context.Context, b *basis, draws int) *Parallel {
 	}
 	undefined := b.undefined
 	if _, p := b.answers.Dims(); p > mostReduced {
-		out.Of, out.Correlation, undefined = ofComponents, o.told(factoranalysis.Pearson), nil
+		out.Of, out.Correlation, undefined = ofComponents, o.reported(factoranalysis.Pearson), nil
 		settings = rank.ParallelSettings{Components: true, Draws: draws, Jobs: settings.Jobs}
 	}
 	var a *rank.ParallelAnalysis
@@ -242,7 +242,7 @@ func (o *Options) correlating(kind factoranalysis.Kind, do func(factoranalysis.K
 
 // velicer computes the test on the correlations of the answers.
 func (o *Options) velicer(ctx context.Context, b *basis) *MAP {
-	out, err := &MAP{Correlation: o.told(b.kind)}, b.undefined
+	out, err := &MAP{Correlation: o.reported(b.kind)}, b.undefined
 	if err == nil {
 		n, _ := b.answers.Dims()
 		out.Curve, _, err = rank.FilledMAP(ctx, b.correlations, n)
@@ -313,8 +313,8 @@ func (o *Options) basis(ctx context.Context, s *Study) (*basis, error) {
 	return b, nil
 }
 
-// told returns a kind of correlations if a reader must be told.
-func (o *Options) told(kind factoranalysis.Kind) factoranalysis.Kind {
+// reported returns the kind of correlations that the outcome names: none for Pearson's, unless others were asked for.
+func (o *Options) reported(kind factoranalysis.Kind) factoranalysis.Kind {
 	if kind == factoranalysis.Pearson && o.kind() == kind {
 		return ""
 	}

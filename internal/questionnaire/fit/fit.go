@@ -175,8 +175,7 @@ func (o *Options) targetOf(items []questionnaire.Item) *mat.Dense {
 	return target
 }
 
-// complete fills in the candidates, and refuses more factors than there are
-// items or participants.
+// complete fills in the candidates, and refuses more factors than there are items or participants.
 func (o *Options) complete(s *Study) error {
 	o.Correlation = cmp.Or(o.Correlation, model.Pearson)
 	if o.Target != "" {
