@@ -14,7 +14,7 @@ import (
 )
 
 // Limits of careless answers: the 99.9 % quantile of the normal distribution; the shortest string of equal answers, and
-// the share of people from which on an answer is too common to tell; and of rows that are alike not by chance the fewest
+// the share of people from which on an answer shows nothing; and of rows that are alike not by chance the fewest
 // answers, and the fewest other than the participant's commonest one.
 const (
 	mostMisfit     = 3.09
@@ -84,29 +84,29 @@ func shareOf(values []float64) map[float64]float64 {
 // equal returns the length of a participant's longest string of equal answers, as they were given, in items that follow
 // each other; the number of their answers; and that of the commonest, as given or as scored. Strings of the lowest
 // answers as scored do not count, since nothing may apply to a person, nor do those of answers whose shares have a mean
-// of tooCommon or more.
+// of tooCommon or more. Part of a string is a string.
 func (s *Study) equal(i int, fromLow bool, shares []map[float64]float64) (longest, given, commonest int) {
-	length, above, common, last := 0, false, 0.0, math.NaN()
 	asGiven, scored := map[float64]int{}, map[float64]int{}
+	all, excess, above := make([]float64, len(s.Items)), make([]float64, len(s.Items)), make([]bool, len(s.Items))
 	for j, item := range s.Items {
 		v := s.Answers.At(i, j)
 		answer, lowest := v, item.Range.Low
 		if fromLow {
 			answer, lowest = v+lowest, 0
 		}
-		if answer = item.Orient(answer, false); answer != last { // also if it is missing
-			length, above, common, last = 0, false, 0, answer
-		}
+		all[j], excess[j], above[j] = item.Orient(answer, false), shares[j][v]-tooCommon, v > lowest
 		if v != v {
 			continue
 		}
 		given++
-		asGiven[answer]++
+		asGiven[all[j]]++
 		scored[v]++
-		commonest = max(commonest, asGiven[answer], scored[v])
-		length, above, common = length+1, above || v > lowest, common+shares[j][v]
-		if above && common < tooCommon*float64(length) {
-			longest = max(longest, length)
+		commonest = max(commonest, asGiven[all[j]], scored[v])
+		counts, sum := false, 0.0
+		for from := j; from >= 0 && all[from] == all[j]; from-- {
+			if counts, sum = counts || above[from], sum+excess[from]; counts && sum < 0 {
+				longest = max(longest, j-from+1)
+			}
 		}
 	}
 	return longest, given, commonest

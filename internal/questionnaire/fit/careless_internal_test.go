@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -42,6 +43,30 @@ func TestEqualAnswers(t *testing.T) {
 				t.Errorf("%s, from low %t: %d, %d, %d, want %d, %d, %d", c.name, fromLow, longest, count, commonest, c.longest,
 					c.count, c.commonest)
 			}
+		}
+	}
+}
+
+// The order of items does not decide whether a string is long: of nine equal answers, the three that most people gave may
+// come first, in the middle or last. With 45 % or more of the people in all strings, the longest part below that counts.
+func TestStringsOfCommonAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		shares []float64
+		want   int
+	}{
+		{[]float64{0.8, 0.8, 0.8, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2}, 9},
+		{[]float64{0.2, 0.2, 0.2, 0.8, 0.8, 0.8, 0.2, 0.2, 0.2}, 9},
+		{[]float64{0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.8, 0.8, 0.8}, 9},
+		{[]float64{0.9, 0.9, 0.9, 0.9, 0.2, 0.2, 0.2, 0.2, 0.2}, 7},
+		{[]float64{0.2, 0.2, 0.2, 0.2, 0.2, 0.9, 0.9, 0.9, 0.9}, 7},
+		{[]float64{0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5}, 0},
+	} {
+		s := &Study{Table: &answers.Table{Answers: mat.NewDense(1, len(c.shares), slices.Repeat([]float64{1}, 9))}}
+		s.Items = slices.Repeat([]questionnaire.Item{{Range: &questionnaire.Range{High: 4}}}, len(c.shares))
+		shares := lists.Map(c.shares, func(share float64) map[float64]float64 { return map[float64]float64{1: share} })
+		if longest, _, _ := s.equal(0, false, shares); longest != c.want {
+			t.Errorf("%v: %d, want %d", c.shares, longest, c.want)
 		}
 	}
 }
