@@ -15,13 +15,15 @@ import (
 
 // Limits of careless answers: the 99.9 % quantile of the normal distribution; the shortest string of equal answers, and
 // the share of people from which on an answer shows nothing; and of rows that are alike not by chance the fewest
-// answers, and the fewest other than the participant's commonest one.
+// answers, the fewest other than the participant's commonest one, and the number of such rows that would be expected
+// if answers were independent.
 const (
 	mostMisfit     = 3.09
 	shortestString = 6
 	tooCommon      = 0.45
 	fewestAlike    = 10
 	fewestVaried   = 5
+	mostExpected   = 0.001
 )
 
 // careless returns the rows of model.CarelessFile, and counts its signs. left, in the Order, is the answers less their
@@ -30,7 +32,8 @@ const (
 //   - A string is long if it covers half of the items (Curran 2016) and at least shortestString.
 //   - A misfit is above mostMisfit.
 //   - A row is a duplicate if an earlier one has the same answers to all items, at least fewestAlike, of which
-//     fewestVaried differ from the commonest: people without symptoms have the same answers by chance.
+//     fewestVaried differ from the commonest, and fewer than mostExpected such rows are expected: people without
+//     symptoms, or with few items of two categories, have the same answers by chance.
 func (s *Study) careless(left *mat.Dense, fromLow bool) (*model.Careless, [][]string) {
 	misfits := s.misfits(left)
 	counts := &model.Careless{}
@@ -41,7 +44,7 @@ func (s *Study) careless(left *mat.Dense, fromLow bool) (*model.Careless, [][]st
 		shares[j] = shareOf(mat.Col(nil, j, s.Answers))
 	}
 	for i, id := range s.IDs {
-		longest, given, commonest := s.equal(i, fromLow, shares)
+		longest, given, commonest, prob := s.equal(i, fromLow, shares)
 		var signs []string
 		sign := func(name string, n *int) { signs, *n = append(signs, name), *n+1 }
 		if longest >= max(shortestString, (len(s.Items)+1)/2) {
@@ -51,7 +54,7 @@ func (s *Study) careless(left *mat.Dense, fromLow bool) (*model.Careless, [][]st
 			sign("misfit", &counts.Misfits)
 		}
 		same := ""
-		if given >= fewestAlike && given-commonest >= fewestVaried {
+		if given >= fewestAlike && given-commonest >= fewestVaried && prob*float64(len(s.IDs)) < mostExpected {
 			key := fmt.Sprint(s.Answers.RawRowView(i))
 			if line, ok := first[key]; ok {
 				same = strconv.Itoa(line)
@@ -82,10 +85,11 @@ func shareOf(values []float64) map[float64]float64 {
 }
 
 // equal returns the length of a participant's longest string of equal answers, as they were given, in items that follow
-// each other; the number of their answers; and that of the commonest, as given or as scored. Strings of the lowest
-// answers as scored do not count, since nothing may apply to a person, nor do those of answers whose shares have a mean
-// of tooCommon or more. Part of a string is a string.
-func (s *Study) equal(i int, fromLow bool, shares []map[float64]float64) (longest, given, commonest int) {
+// each other; the number of their answers; that of the commonest, as given or as scored; and the product of the shares.
+// Strings of the lowest answers as scored do not count, since nothing may apply to a person, nor do those of answers
+// whose shares have a mean of tooCommon or more. Part of a string is a string.
+func (s *Study) equal(i int, fromLow bool, shares []map[float64]float64) (longest, given, commonest int, prob float64) {
+	prob = 1
 	asGiven, scored := map[float64]int{}, map[float64]int{}
 	all, excess, above := make([]float64, len(s.Items)), make([]float64, len(s.Items)), make([]bool, len(s.Items))
 	for j, item := range s.Items {
@@ -98,7 +102,7 @@ func (s *Study) equal(i int, fromLow bool, shares []map[float64]float64) (longes
 		if v != v {
 			continue
 		}
-		given++
+		given, prob = given+1, prob*shares[j][v]
 		asGiven[all[j]]++
 		scored[v]++
 		commonest = max(commonest, asGiven[all[j]], scored[v])
@@ -109,7 +113,7 @@ func (s *Study) equal(i int, fromLow bool, shares []map[float64]float64) (longes
 			}
 		}
 	}
-	return longest, given, commonest
+	return longest, given, commonest, prob
 }
 
 // misfits returns how far the answers of each participant are from what the factors predict,

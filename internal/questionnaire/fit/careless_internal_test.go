@@ -38,7 +38,7 @@ func TestEqualAnswers(t *testing.T) {
 				s.Items = append(s.Items, item)
 				s.Answers.Set(0, j, item.Orient(v, fromLow))
 			}
-			longest, count, commonest := s.equal(0, fromLow, make([]map[float64]float64, len(c.given)))
+			longest, count, commonest, _ := s.equal(0, fromLow, make([]map[float64]float64, len(c.given)))
 			if longest != c.longest || count != c.count || commonest != c.commonest {
 				t.Errorf("%s, from low %t: %d, %d, %d, want %d, %d, %d", c.name, fromLow, longest, count, commonest, c.longest,
 					c.count, c.commonest)
@@ -47,8 +47,9 @@ func TestEqualAnswers(t *testing.T) {
 	}
 }
 
-// The order of items does not decide whether a string is long: of nine equal answers, the three that most people gave may
-// come first, in the middle or last. With 45 % or more of the people in all strings, the longest part below that counts.
+// The order of items does not decide whether a string is long: of nine equal answers, the three that most people gave
+// may come first, in the middle or last. If that gives a mean of 45 % or more, the longest part
+// below that counts.
 func TestStringsOfCommonAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -65,8 +66,41 @@ func TestStringsOfCommonAnswers(t *testing.T) {
 		s := &Study{Table: &answers.Table{Answers: mat.NewDense(1, len(c.shares), slices.Repeat([]float64{1}, 9))}}
 		s.Items = slices.Repeat([]questionnaire.Item{{Range: &questionnaire.Range{High: 4}}}, len(c.shares))
 		shares := lists.Map(c.shares, func(share float64) map[float64]float64 { return map[float64]float64{1: share} })
-		if longest, _, _ := s.equal(0, false, shares); longest != c.want {
+		if longest, _, _, _ := s.equal(0, false, shares); longest != c.want {
 			t.Errorf("%v: %d, want %d", c.shares, longest, c.want)
+		}
+	}
+}
+
+// Honest people repeat the row of another one by chance if few rows are possible: these rows are no duplicates. A copy
+// of an unlikely row is one.
+func TestChanceDuplicates(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		items, categories, most int // the largest number of honest people with a sign
+	}{{12, 2, 0}, {12, 3, 0}, {25, 2, 0}, {25, 5, 0}} {
+		const people, copies = 1000, 10
+		random := rand.New(rand.NewPCG(9, 0))
+		s := &Study{Table: &answers.Table{Answers: mat.NewDense(people+copies, c.items, nil)}}
+		s.IDs, s.Order = make([]string, people+copies), linalg.Indices(people+copies)
+		s.Lines = s.Order
+		high := float64(c.categories - 1)
+		s.Items = slices.Repeat([]questionnaire.Item{{Range: &questionnaire.Range{High: high}}}, c.items)
+		for i := range people {
+			factor := random.NormFloat64()
+			for j := range c.items {
+				v := 0.5*factor + math.Sqrt(0.75)*random.NormFloat64()
+				s.Answers.Set(i, j, math.Floor(0.5*math.Erfc(-v/math.Sqrt2)*float64(c.categories)))
+			}
+		}
+		for i := range copies {
+			s.Answers.SetRow(people+i, s.Answers.RawRowView(i))
+		}
+		_, rows := s.careless(mat.NewDense(people+copies, c.items, nil), false)
+		duplicate := func(row []string) bool { return row[4] != "" }
+		honest, copied := lists.Count(rows[1:people+1], duplicate), lists.Count(rows[people+1:], duplicate)
+		if honest > c.most || c.items == 25 && copied < copies/2 {
+			t.Errorf("%d items of %d categories: %d honest, %d of %d copies", c.items, c.categories, honest, copied, copies)
 		}
 	}
 }
