@@ -229,8 +229,7 @@ func warnUnconverged(d *cli.Deps, fits, maxIter int) {
 	warnSome(d.Log, fits, "fits have not converged", "fits", fits, "max_iter", maxIter)
 }
 
-// lowestAtEnd is the warning about a cross-validation that might choose another candidate among more of them.
-const lowestAtEnd = "the error is lowest at an end of the candidates"
+const uncertainChoice = "the choice of the number of factors or beta may be wrong"
 
 type scoreFlags struct {
 	Sums       bool `help:"Add for each subscale, or all items if there are none: the sum (sum_…), the sum prorated for missing answers (prorated_…), its standard error of measurement (sem_…) and the reliable change index (rci_…). For score, the fit must have them too."`
@@ -288,7 +287,7 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 		return err
 	}
 	r.warn(d, fitted.Input, fitted.TooFew)
-	warnEach(d.Log, lowestAtEnd, fitted.Edges)
+	warnEach(d.Log, uncertainChoice, fitted.Uncertain)
 	if of := &fitted.Summary.Decision; of.Disagree() {
 		d.Log.Warn("the criteria for the number of factors disagree", "found", of.Found(), "followed", of.Followed,
 			"because", of.Because)
@@ -517,7 +516,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 		}
 	}
 	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
-	warnEach(d.Log, "the number of factors may be wrong", ranked.Warnings)
+	warnEach(d.Log, uncertainChoice, ranked.Warnings)
 	grid := cli.NewGrid("FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE")
 	grid.Title = strings.Join(ranked.Lines(), "\n") + "\n"
 	for _, p := range ranked.Curve {

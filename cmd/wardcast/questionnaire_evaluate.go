@@ -69,7 +69,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 		warnSome(d.Log, h.EmptyFactors, excluded, "method", h.Method, "train_share", h.Share, "empty", h.EmptyFactors)
 	}
 	warnUnconverged(d, e.Unconverged, c.MaxIter)
-	warnEach(d.Log, lowestAtEnd, e.Warnings)
+	warnEach(d.Log, uncertainChoice, e.Warnings)
 	return c.Print(d, e, evaluationGrids(e)...)
 }
 

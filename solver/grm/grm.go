@@ -69,7 +69,7 @@ type ItemsError struct{ Factor, Items, Least int }
 
 // Error counts the factor from 1.
 func (e *ItemsError) Error() string {
-	return fmt.Sprintf("factor %d has %d items, and needs at least %d", e.Factor+1, e.Items, e.Least)
+	return fmt.Sprintf("factor %d has %d of at least %d items", e.Factor+1, e.Items, e.Least)
 }
 
 // Fit fits the model to x, n×p. Factors have Σ loadings ≥ 0 and, unless assigned, descending sums of squared loadings.
@@ -84,13 +84,14 @@ func Fit(ctx context.Context, x *mat.Dense, s Settings) (*Model, error) {
 		return nil, fmt.Errorf("%w: %d factors for %d items, %d of them assigned", solver.ErrSettings, s.Factors, p,
 			len(s.Assigned))
 	}
+	f := &fit{x: x, threads: linalg.Threads(s.Threads)}
+	var err error
+	if f.of.Factors, err = s.assign(ctx, x); err != nil {
+		return nil, err
+	}
 	correlations, err := factoranalysis.Correlate(ctx, x, factoranalysis.Pearson, s.Threads)
 	if err != nil {
 		return nil, fmt.Errorf("correlating: %w", err)
-	}
-	f := &fit{x: x, threads: linalg.Threads(s.Threads)}
-	if f.of.Factors, err = s.assign(ctx, x); err != nil {
-		return nil, err
 	}
 	if err := f.categorize(); err != nil {
 		return nil, err

@@ -309,6 +309,13 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 		}
 	}
 
+	free := o
+	free.Methods, free.Repeats, free.Factors, free.Betas = []string{model.MethodFA}, 10, nil, nil
+	if e, err := Run(t.Context(), free); err != nil || e.Factors != questionnairetest.Factors ||
+		!slices.ContainsFunc(e.Warnings, func(w string) bool { return strings.HasSuffix(w, `determine: "q3"`) }) {
+		t.Errorf("the number of factors is chosen among what varies: %+v (%v)", e, err)
+	}
+
 	// The answers to q3 and q6 are ignored where they do not vary.
 	s, err := o.Begin()
 	if err != nil {

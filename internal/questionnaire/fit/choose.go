@@ -11,7 +11,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/wording"
@@ -46,10 +45,6 @@ func DefaultBetas() []float64 {
 	return []float64{0, 0.001, 0.003, 0.01, 0.03, firstBeta, 0.3, 1, 3, 10, 30, 100}
 }
 
-// noPenalties warns of a β of 0 that a search chose.
-const noPenalties = "the search ended at beta 0, without penalties, which make loadings easier to read: --beta can " +
-	"give another one"
-
 // Choice is the outcome of Rank: the candidate with the lowest error, the fewest factors within one standard error of
 // it, and the error of every candidate that was tried.
 type Choice struct {
@@ -64,8 +59,7 @@ type Choice struct {
 	Fits        int     `json:"fits"`
 	Unconverged int     `json:"unconverged"`
 	RelTol      float64 `json:"rel_tol"`
-	// Warnings report a lowest error at an end of the candidates, numbers of factors that were skipped, and for Rank
-	// halves with other numbers of factors.
+	// Warnings say why the choice may be wrong.
 	Warnings []string `json:"warnings"`
 	Seconds  float64  `json:"seconds"`
 }
@@ -94,7 +88,7 @@ type Ranking struct {
 	*Choice
 	model.Decision
 	Others
-	// FitFactors is the number of factors of a factor analysis without candidates; 0 if undetermined.
+	// FitFactors is the number of a fit by fa or grm without candidates; 0 if undetermined.
 	FitFactors int `json:"fit_factors,omitempty"`
 }
 
@@ -129,11 +123,14 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 		return nil, err
 	}
 	also, _ := o.sought(r.Others)
+	if err := s.checkDetermined(r.items); o.Method == model.MethodFA && err != nil {
+		return nil, fmt.Errorf("%q: %w", o.Input, err)
+	}
 	if r.Choice, err = o.choose(ctx, s, also); err != nil {
 		return nil, err
 	}
 	r.Decision = o.decide(r.Choice, r.Others)
-	r.Warnings = append(r.Warnings, o.cautions(ctx, s, &r.Decision)...)
+	r.Warnings = append(append(r.Warnings, r.warnings(s, &r.Decision)...), o.unsteady(ctx, s, &r.Decision)...)
 	if model.Standardized(o.Method) {
 		r.FitFactors = r.Parallel.taken(s)
 	}
@@ -177,9 +174,6 @@ func (o *Options) choose(ctx context.Context, s *Study, also int) (*Choice, erro
 			settings.Factors, settings.Betas = o.nextOf(all, also)
 		}
 	}
-	if math.IsInf(all.Lowest.Error, 1) {
-		return nil, questionnaire.Optionf("%q: no number of factors that was tried fits: %w", o.Input, errFewItems)
-	}
 	warnings := edges(all, min(len(s.Items), len(s.IDs)))
 	var skipped []int
 	all.Curve = slices.DeleteFunc(all.Curve, func(p solver.ErrorPoint) bool {
@@ -189,6 +183,10 @@ func (o *Options) choose(ctx context.Context, s *Study, also int) (*Choice, erro
 		}
 		return unfitted
 	})
+	if len(all.Curve) == 0 {
+		return nil, questionnaire.Optionf("%q: %w for any number of factors that was tried: %v", o.Input, errFewItems,
+			skipped)
+	}
 	if len(skipped) > 0 {
 		warnings = append(warnings, fmt.Sprintf("these numbers of factors were skipped, because without some of the "+
 			"folds they have too few items: %v", skipped))
@@ -199,9 +197,6 @@ func (o *Options) choose(ctx context.Context, s *Study, also int) (*Choice, erro
 		OneStandardErrorBeta:    all.OneStandardError.Beta, Fits: all.Fits, Unconverged: all.Unconverged,
 		RelTol:     max(o.RelTol, rank.ICQFRelTol),
 		Partitions: o.Partitions, Warnings: warnings,
-	}
-	if o.searchBeta && c.Beta == 0 {
-		c.Warnings = append(c.Warnings, noPenalties)
 	}
 	return c, nil
 }
@@ -397,6 +392,7 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Chosen, error) {
 					"can give it", o.Input, p.Reason)
 			}
 			c.parallel, c.Decision = p.Suggested, o.decide(nil, others)
+			c.Warnings = others.warnings(s, &c.Decision)
 			c.Fitted.Factors = min(p.taken(s), o.MostFactors)
 			return c, nil
 		}
@@ -409,12 +405,15 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Chosen, error) {
 	}
 	c.Fitted = c.byCrossValidation(o)
 	if several {
-		if c.Decision = o.decide(c.Choice, others); c.Followed != model.CrossValidation {
+		c.Decision = o.decide(c.Choice, others)
+		c.Warnings = append(c.Warnings, others.warnings(s, &c.Decision)...)
+		if c.Followed != model.CrossValidation {
 			c.Fitted, err = o.unemptied(ctx, s, lowest(c.Curve, also).Candidate)
 		}
 	}
 	if o.searchBeta && c.Fitted.Beta == 0 {
-		c.Warnings = lists.Union(c.Warnings, []string{noPenalties})
+		c.Warnings = append(c.Warnings, "the search ended at beta 0, without penalties, which make loadings easier to "+
+			"read: --beta can give another one")
 	}
 	return c, err
 }

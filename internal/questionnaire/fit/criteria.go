@@ -79,6 +79,8 @@ type Others struct {
 	MAP      *MAP      `json:"map"`
 	// Simple is zero unless the search for icqf is free, for up to mostReduced items.
 	Simple SimpleStructure `json:"simple_structure,omitzero"`
+
+	items []int // that these criteria use
 }
 
 // others computes the criteria other than cross-validation. If one is undefined, its Reason says why; the error is that
@@ -89,6 +91,7 @@ func (o *Options) others(ctx context.Context, s *Study) (others Others, err erro
 		return others, err
 	}
 	n, p := s.Answers.Dims()
+	others.items = b.items
 	others.Parallel = o.parallel(ctx, b, min(max(drawnAnswers/(n*p), fewestDraws), rank.DefaultDraws))
 	others.MAP = o.velicer(ctx, b)
 	if o.Method == model.MethodICQF && o.MostFactors > 0 && !o.Fewest && p <= mostReduced {
@@ -173,19 +176,24 @@ func (o *Options) parallel(ctx context.Context, b *basis, draws int) *Parallel {
 // are those of no more participants than items.
 const leastHalf, halvesStream = 100, 0x6861_6c76
 
-// cautions returns warnings about the criteria for the number of factors: items that they leave out, answers without a
-// common factor, no number that a fit can have, and another one, of parallel analysis or of simple structures if they
-// are followed, in a random half of the participants.
-func (o *Options) cautions(ctx context.Context, s *Study, d *model.Decision) (warnings []string) {
-	if _, items, err := o.correlated(s); err == nil && len(items) < len(s.Items) {
-		warnings = append(warnings, "parallel analysis, MAP and simple structures leave out items that the confounds "+
-			"determine: "+strings.Join(s.others(items), ", "))
+// warnings says which items the criteria leave out, and whether the answers may have no common factor, or the criterion
+// that is followed suggests no number that a fit can have.
+func (others *Others) warnings(s *Study, d *model.Decision) (warnings []string) {
+	if left := s.others(others.items); len(left) > 0 {
+		warnings = append(warnings, "parallel analysis, MAP and simple structures leave out items that do not vary or "+
+			"that the confounds determine: "+strings.Join(left, ", "))
 	}
 	if k := d.Criteria.Parallel; k != nil && *k == 0 {
 		warnings = append(warnings, "parallel analysis finds no factors: the answers may have none in common")
 	} else if d.Followed == "" {
 		warnings = append(warnings, d.Because)
 	}
+	return warnings
+}
+
+// unsteady returns a warning if parallel analysis, or simple structures if they are followed, have another number of
+// factors in a random half of the participants.
+func (o *Options) unsteady(ctx context.Context, s *Study, d *model.Decision) []string {
 	by, all := "parallel analysis finds", d.Criteria.Parallel
 	if d.Followed == model.SimpleStructure {
 		by, all = "simple structures have", d.Criteria.SimpleStructure
@@ -197,8 +205,8 @@ func (o *Options) cautions(ctx context.Context, s *Study, d *model.Decision) (wa
 		_, rows := folds.Split(foldOf, fold)
 		half.Order = lists.Take(s.Order, rows)
 		b, err := o.basis(ctx, &half)
-		if err != nil { // an item may not vary there
-			continue
+		if err != nil {
+			return nil // the context's, or an item has too many answers for polychoric correlations
 		}
 		p := &Parallel{Of: ofFactors}
 		if d.Followed == model.SimpleStructure {
@@ -207,11 +215,11 @@ func (o *Options) cautions(ctx context.Context, s *Study, d *model.Decision) (wa
 			p = o.parallel(ctx, b, fewestDraws)
 		}
 		if found := p.Suggested; found != nil && *found != *all {
-			return append(warnings, fmt.Sprintf("%s %s in all %d participants, but %d in a random half of them: other "+
-				"participants may have another number", by, wording.Count(*all, p.Of), n, *found))
+			return []string{fmt.Sprintf("%s %s in all %d participants, but %d in a random half of them: other "+
+				"participants may have another number", by, wording.Count(*all, p.Of), n, *found)}
 		}
 	}
-	return warnings
+	return nil
 }
 
 // kind returns the correlations of the options.
@@ -286,6 +294,7 @@ type basis struct {
 	answers      *mat.Dense // less the confounds' effects
 	correlations *factoranalysis.Correlations
 	kind         factoranalysis.Kind
+	items        []int
 	undefined    error // why there are no correlations
 }
 
@@ -296,7 +305,7 @@ func (o *Options) basis(ctx context.Context, s *Study) (*basis, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, asked := &basis{answers: x}, o.kind()
+	b, asked := &basis{answers: x, items: items}, o.kind()
 	if asked == factoranalysis.Polychoric && len(o.Columns.Confounds) > 0 {
 		asked = factoranalysis.Pearson
 	}
@@ -305,10 +314,11 @@ func (o *Options) basis(ctx context.Context, s *Study) (*basis, error) {
 		return err
 	})
 	if at, ok := errors.AsType[*factoranalysis.ItemError](b.undefined); ok {
-		of := &table.Error{File: s.File, Column: s.Items[items[at.Item]].Name, Err: errors.New(at.Reason)}
-		if b.undefined = of; b.kind == factoranalysis.Polychoric {
-			return nil, of
+		name := s.Items[items[at.Item]].Name
+		if b.kind == factoranalysis.Polychoric {
+			return nil, &table.Error{File: s.File, Column: name, Err: errors.New(at.Reason)}
 		}
+		b.undefined = fmt.Errorf("%q %s", name, at.Reason)
 	}
 	return b, nil
 }
@@ -322,10 +332,12 @@ func (o *Options) reported(kind factoranalysis.Kind) factoranalysis.Kind {
 }
 
 // correlated returns the answers to correlate, less the confounds' effects if the method uses confounds, and their
-// items: those that the confounds do not determine.
+// items: those that vary and that the confounds do not determine.
 func (o *Options) correlated(s *Study) (x *mat.Dense, items []int, err error) {
-	x, items = s.Data(s.Order).Answers, linalg.Indices(len(s.Items))
-	if !o.usesConfounds() {
+	if items = s.Varying(s.Order); len(items) == 0 {
+		return nil, nil, questionnaire.Optionf("%q: no item varies among %d participants", s.File, len(s.Order))
+	}
+	if x = linalg.SelectColumns(s.Data(s.Order).Answers, items); !o.usesConfounds() {
 		return x, items, nil
 	}
 	x, known, err := o.used(x, linalg.SelectRows(s.Known, s.Order))
@@ -336,7 +348,7 @@ func (o *Options) correlated(s *Study) (x *mat.Dense, items []int, err error) {
 		return nil, nil, err
 	}
 	if left := undetermined(x); len(left) > 0 {
-		x, items = linalg.SelectColumns(x, left), left
+		x, items = linalg.SelectColumns(x, left), lists.Take(items, left)
 	}
 	return x, items, nil
 }

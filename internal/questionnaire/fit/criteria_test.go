@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
@@ -81,7 +82,7 @@ func TestCriteriaOfFactorAnalysis(t *testing.T) {
 	}
 }
 
-// An item that the confounds determine is left out of the other criteria, which fit and rank say, by its name.
+// An item that the confounds determine is left out of the other criteria, which fit, rank and evaluate say, by its name.
 func TestCriteriaWithoutDeterminedItems(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(1)
@@ -90,23 +91,23 @@ func TestCriteriaWithoutDeterminedItems(t *testing.T) {
 	}
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)))
 	o.Factors, o.Betas = []int{2, 3}, []float64{0.1}
-	for _, method := range []string{model.MethodICQF, model.MethodFA} {
-		if o.Method = method; method == model.MethodFA {
-			o.Betas = nil
-		}
-		r, err := fit.Rank(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if k := r.Parallel.Suggested; k == nil || *k != 3 || r.MAP.Suggested == nil || *r.MAP.Suggested != 3 ||
-			!says(r.Warnings, `confounds determine: "q10"`) {
-			t.Errorf("%s: %q, warnings %q", method, r.Lines(), r.Warnings)
-		}
+	r, err := fit.Rank(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
 	}
-	o.Factors, o.Method = nil, model.MethodICQF
+	const left = `confounds determine: "q10"`
+	if k := r.Parallel.Suggested; k == nil || *k != 3 || r.MAP.Suggested == nil || *r.MAP.Suggested != 3 ||
+		!says(r.Warnings, left) {
+		t.Errorf("%q, warnings %q", r.Lines(), r.Warnings)
+	}
+	e, err := evaluate.Run(t.Context(), evaluate.Options{Options: o, Repeats: 1})
+	if err != nil || !says(e.Warnings, left) {
+		t.Errorf("an evaluation warns %+v (%v)", e, err)
+	}
+	o.Factors = nil
 	if f, err := fit.Fit(t.Context(), o); err != nil || f.Summary.Criteria.SimpleStructure == nil ||
-		!says(f.Doubts, `confounds determine: "q10"`) {
-		t.Errorf("fit warns %q (%v)", f.Doubts, err)
+		!says(f.Uncertain, left) {
+		t.Errorf("fit warns %q (%v)", f.Uncertain, err)
 	}
 }
 
@@ -146,8 +147,8 @@ func TestWarnsOfNoFactorsAndThinFactors(t *testing.T) {
 		o.Method = method
 		r, f := rankAndFit(t, o)
 		const no = "parallel analysis finds no factors"
-		if *r.Parallel.Suggested != 0 || !says(r.Warnings, no) || !says(f.Doubts, no) {
-			t.Errorf("%s: rank warns %q, fit %q", method, r.Warnings, f.Doubts)
+		if *r.Parallel.Suggested != 0 || !says(r.Warnings, no) || !says(f.Uncertain, no) {
+			t.Errorf("%s: rank warns %q, fit %q", method, r.Warnings, f.Uncertain)
 		}
 		if followed := map[string]string{model.MethodICQF: model.CrossValidation}[method]; r.Followed != followed ||
 			f.Summary.Followed != followed {

@@ -275,8 +275,8 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	seconds := model.Seconds{Load: loaded.Sub(begin).Seconds(), Choose: time.Since(loaded).Seconds()}
 	learning := time.Now()
 	l, err := o.Learn(ctx, s, s.Order, best)
-	if err == nil && len(l.Items) < len(s.Items) {
-		err = questionnaire.Optionf("the confounds explain all answers to %s", strings.Join(s.others(l.Items), ", "))
+	if err == nil {
+		err = s.checkDetermined(l.Items)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)
@@ -317,7 +317,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
 	if d := &m.Summary.Decision; d.Criteria != nil {
 		begin := time.Now()
-		doubts = slices.Concat(doubts, o.cautions(ctx, s, d), l.thin(&m.Summary))
+		doubts = slices.Concat(doubts, o.unsteady(ctx, s, d), l.thin(&m.Summary))
 		m.Summary.Seconds.Choose += time.Since(begin).Seconds()
 	}
 	m.Summary.Warnings = append(m.Summary.Warnings, slices.Concat(lacking(s.Lacking), choice.Warnings, doubts)...)
@@ -340,7 +340,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	m.Summary.TooFew = len(few)
 	return &model.Fitted{
-		Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Doubts: doubts, Input: o.Input, Careless: careless,
+		Model: m, Scores: out, TooFew: few, Uncertain: choice.Warnings, Doubts: doubts, Input: o.Input, Careless: careless,
 	}, nil
 }
 

@@ -31,8 +31,8 @@ func (o *Options) learnGRM(ctx context.Context, l *Learnt, factors int) error {
 		return l.itemError(at)
 	}
 	if few, ok := errors.AsType[*grm.ItemsError](err); ok {
-		return questionnaire.Optionf("%w: the graded response model with %s: %w; take fewer factors", errFewItems,
-			wording.Count(factors, "factor"), few)
+		return questionnaire.Optionf("the graded response model with %s has %w: %w", wording.Count(factors, "factor"),
+			errFewItems, few)
 	}
 	if err != nil {
 		return err

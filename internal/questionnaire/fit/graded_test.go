@@ -99,7 +99,12 @@ func TestGradedSkipsCandidates(t *testing.T) {
 	}
 	o.Factors = []int{4, 9}
 	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
-		!strings.Contains(err.Error(), "no number of factors") {
+		!strings.Contains(err.Error(), "too few items for any number of factors that was tried: [4 9]") {
 		t.Errorf("no candidate can be fitted: %v", err)
+	}
+	o.Factors, o.Columns.Items = []int{1}, []string{"q1"}
+	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
+		!strings.Contains(err.Error(), "too few items: factor 1 has 1 of at least 3 items") {
+		t.Errorf("one item: %v", err)
 	}
 }

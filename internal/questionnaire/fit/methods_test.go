@@ -369,8 +369,13 @@ func TestFactorAnalysisRefusesWhatConfoundsExplain(t *testing.T) {
 	}
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)))
 	o.Method, o.Betas = model.MethodFA, nil
+	const want = `the confounds explain all answers to "q1": add '!q1' to --items`
 	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
-		!strings.Contains(err.Error(), `the confounds explain all answers to "q1"`) {
-		t.Errorf("error %v, want one that names q1", err)
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("fit: %v, want %s", err, want)
+	}
+	if _, err := fit.Rank(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("rank: %v, want %s", err, want)
 	}
 }

@@ -108,6 +108,15 @@ func (s *Study) unstretch(m *icqf.Model, items []int) {
 	floats.Mul(m.Weights, m.Weights) // the squared error is that of stretched answers
 }
 
+// checkDetermined returns an error for a factor analysis that the confounds leave no other items than these.
+func (s *Study) checkDetermined(left []int) error {
+	if len(left) == len(s.Items) {
+		return nil
+	}
+	return questionnaire.Optionf("the confounds explain all answers to %s: add '!%s' to --items",
+		strings.Join(s.others(left), ", "), strings.Join(s.Names(s.Except(left)), ",!"))
+}
+
 // without returns the end of a message that names the items not among these; "" if there are none.
 func (s *Study) without(items []int) string {
 	names := s.others(items)
