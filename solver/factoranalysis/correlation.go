@@ -93,8 +93,8 @@ func (e *ItemError) Error() string { return fmt.Sprintf("item in column %d %s", 
 // It returns a *solver.NonFiniteError for an infinite answer, an *ItemError for an item with fewer than two different
 // answers, one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps
 // solver.ErrShape for fewer than two rows or columns and one that wraps solver.ErrSettings for an unknown kind or a
-// negative number of threads. FullInformation adds ErrSingular if the likelihood has no maximum: participants are few,
-// or an item is the sum of others. When ctx ends during the search for it or for Polychoric, its cause is returned.
+// negative number of threads. FullInformation adds one that is ErrSingular if no maximum of the likelihood is found:
+// participants may be few, or an item the sum of others. When ctx ends during a search, its cause is returned.
 //
 // The cost is n·p² and p³; Polychoric adds about five evaluations of the likelihood for each pair, with as many
 // bivariate normal probabilities as the inner corners of its table, and FullInformation one NormalScore for each
@@ -149,6 +149,15 @@ func correlate(ctx context.Context, x mat.Matrix, confounds *mat.Dense, kind Kin
 	return c, err
 }
 
+// unsettled is the error of a search that ended without a maximum after that many rounds; for callers, ErrSingular.
+type unsettled int
+
+func (u unsettled) Error() string {
+	return fmt.Sprintf("the likelihood did not settle in %d rounds", u)
+}
+
+func (unsettled) Is(target error) bool { return target == ErrSingular }
+
 // full finds the correlations of FullInformation.
 func (c *Correlations) full(ctx context.Context, x mat.Matrix) (err error) {
 	_, p := x.Dims()
@@ -163,16 +172,9 @@ func (c *Correlations) full(ctx context.Context, x mat.Matrix) (err error) {
 		return err
 	}
 	if !c.standardized.Converged {
-		return fmt.Errorf("%w that the likelihood settles at", ErrSingular)
+		return unsettled(c.standardized.Rounds)
 	}
-	c.Unknown, c.Raw = NeverTogether(c.patterns, p), mat.NewSymDense(p, nil)
-	s := c.standardized.Covariance
-	for i := range p {
-		for j := range i {
-			c.Raw.SetSym(i, j, within1(s.At(i, j)/math.Sqrt(s.At(i, i)*s.At(j, j))))
-		}
-		c.Raw.SetSym(i, i, 1)
-	}
+	c.Unknown, c.Raw = NeverTogether(c.patterns, p), c.standardized.correlations()
 	for _, pair := range c.Unknown {
 		c.Raw.SetSym(pair[0], pair[1], 0)
 	}

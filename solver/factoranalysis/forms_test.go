@@ -1,8 +1,10 @@
 package factoranalysis_test
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -40,6 +42,32 @@ func TestMaximumLikelihoodOfForms(t *testing.T) {
 			if l := math.Abs(m.Loadings.At(j, 0)); !m.Converged || math.Abs(l-loading) > .1 {
 				t.Errorf("%s: item %d loads %.3f, not %v", kind, j, l, loading)
 			}
+		}
+	}
+}
+
+// Two forms without a common item, which a dozen people linked, have a maximum that the search needs hundreds of rounds
+// for. If it ends before it, it says so, not that there is none.
+func TestFormsFewLink(t *testing.T) {
+	t.Parallel()
+	const participants, linking, items, loading = 612, 12, 10, .7
+	for seed, want := range map[uint64]string{4: "", 6: "", 15: "", 7: "did not settle in 1000 rounds"} {
+		random := rand.New(rand.NewPCG(seed, 77))
+		x := mat.NewDense(participants, items, nil)
+		for i := range participants {
+			factor := random.NormFloat64()
+			for j := range items {
+				v := loading*factor + math.Sqrt(1-loading*loading)*random.NormFloat64()
+				if i < participants-linking && i%2 == j/(items/2) {
+					v = math.NaN()
+				}
+				x.Set(i, j, v)
+			}
+		}
+		_, err := factoranalysis.Correlate(t.Context(), x, factoranalysis.FullInformation, 1)
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) ||
+			!errors.Is(err, factoranalysis.ErrSingular) || strings.Contains(err.Error(), "inverse")) {
+			t.Errorf("sample %d: %v, want %q", seed, err, want)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func options(x *mat.Dense, k int, method string, beta float64) *fit.Options {
 // learn fits answers by the options.
 func learn(t *testing.T, o *fit.Options) *fit.Outcome {
 	t.Helper()
-	s, err := o.Begin()
+	s, err := o.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func small(t *testing.T) (*Options, *fit.Study) {
 		},
 		Factors: []int{1}, Betas: []float64{0.1}, Learning: model.Learning{RelTol: 1e-4, Seed: 1},
 	}}
-	s, err := o.Begin()
+	s, err := o.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestLoadingsAreStretched(t *testing.T) {
 	one.EqualRanges = true
 	one.Columns.Codebook = slices.Clone(o.Columns.Codebook)
 	one.Columns.Codebook[3].Range = &questionnaire.Range{High: 16}
-	narrow, err := one.Begin()
+	narrow, err := one.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestBaselines(t *testing.T) {
 func TestComponents(t *testing.T) {
 	t.Parallel()
 	o := evaluateOptions(t)
-	s, err := o.Begin()
+	s, err := o.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

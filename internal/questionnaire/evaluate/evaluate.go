@@ -118,7 +118,7 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 	}
 	free := len(o.Factors) == 0
 	o.Compared = o.Methods
-	s, err := o.Begin()
+	s, err := o.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func TestEvaluateChoosesInsideTheSplit(t *testing.T) {
 		o.Repeats); !slices.Equal(e.Choices, want) {
 		t.Errorf("choices %v, want %v", e.Choices, want)
 	}
-	s, err := o.Begin()
+	s, err := o.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 	}
 
 	// The answers to q3 and q6 are ignored where they do not vary.
-	s, err := o.Begin()
+	s, err := o.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 		trained[i] = 20 + i
 	}
 	o.Columns.Items = []string{"q*", "!q3", "!q6"}
-	without, err := o.Begin()
+	without, err := o.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

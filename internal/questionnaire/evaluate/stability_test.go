@@ -14,7 +14,7 @@ import (
 func TestHalvesAreDisjoint(t *testing.T) {
 	t.Parallel()
 	o := few(t, 21)
-	s, err := o.Begin()
+	s, err := o.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

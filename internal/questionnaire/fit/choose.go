@@ -114,7 +114,7 @@ func (r *Ranking) Lines() []string {
 // Rank cross-validates the candidates of the options, and computes the other criteria. Seconds are those of all.
 func Rank(ctx context.Context, o Options) (*Ranking, error) {
 	begin := time.Now()
-	s, err := o.Begin()
+	s, err := o.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -233,8 +233,8 @@ func (o *Options) kind() factoranalysis.Kind {
 	return factoranalysis.Kind(cmp.Or(o.Correlation, model.Pearson))
 }
 
-// correlating calls do with a kind of correlations, and if they are full-information ones by default, but the answers
-// are too few for a likelihood, again with Pearson's by pairs. It returns the last kind.
+// correlating calls do with a kind of correlations, and if they are full-information ones by default, but no maximum
+// of the likelihood is found, again with Pearson's by pairs. It returns the last kind.
 func (o *Options) correlating(kind factoranalysis.Kind, do func(factoranalysis.Kind) error,
 ) (factoranalysis.Kind, error) {
 	err := do(kind)
@@ -244,8 +244,8 @@ func (o *Options) correlating(kind factoranalysis.Kind, do func(factoranalysis.K
 	if o.byDefault {
 		return factoranalysis.Pearson, do(factoranalysis.Pearson)
 	}
-	return kind, questionnaire.Optionf("full information: %w; too few participants answered, or an item is the sum of "+
-		"others: --missing pairwise does without", err)
+	return kind, questionnaire.Optionf("full information: %w; maybe too few participants answered some items together, "+
+		"or an item is the sum of others: --missing pairwise does without", err)
 }
 
 // velicer computes the test on the correlations of the answers.

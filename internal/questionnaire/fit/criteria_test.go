@@ -69,7 +69,7 @@ func TestCriteriaOfFactorAnalysis(t *testing.T) {
 	if err != nil || f.Summary.Factors != r.FitFactors {
 		t.Errorf("fit does not take the %d factors that rank says: %v", r.FitFactors, err)
 	}
-	s, err := o.Begin()
+	s, err := o.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

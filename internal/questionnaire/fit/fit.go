@@ -226,8 +226,8 @@ func (o *Options) Read() (*answers.Table, error) {
 	return answers.Read(o.Input, &o.Columns)
 }
 
-// Begin checks the options, reads the input, and fills in the candidates.
-func (o *Options) Begin() (*Study, error) {
+// Begin checks the options, reads the input, and fills in the candidates. If ctx ends meanwhile, it returns its cause.
+func (o *Options) Begin(ctx context.Context) (*Study, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -236,9 +236,9 @@ func (o *Options) Begin() (*Study, error) {
 		return nil, err
 	}
 	t.Warnings = o.warnings(t)
-	s, unusable := newStudy(t, &o.Columns)
-	if unusable == nil {
-		o.decideMissing(s)
+	s, err := newStudy(t, &o.Columns)
+	if err == nil {
+		err = o.decideMissing(ctx, s)
 	}
 	if o.Remark != nil {
 		if o.Columns.Visits == nil { // which turns the subscales into bins of time
@@ -246,8 +246,8 @@ func (o *Options) Begin() (*Study, error) {
 		}
 		o.Remark(t.Remarks)
 	}
-	if unusable != nil {
-		return nil, unusable
+	if err != nil {
+		return nil, err
 	}
 	if s.Known == nil && o.PenalizeIntercept {
 		return nil, questionnaire.Optionf("there is no intercept to penalize without confounds")
@@ -262,7 +262,7 @@ func (o *Options) Begin() (*Study, error) {
 // Fit factorizes the answers. When ctx ends before, it returns an error that wraps the context's.
 func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	begin := time.Now()
-	s, err := o.Begin()
+	s, err := o.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}

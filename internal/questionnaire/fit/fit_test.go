@@ -299,7 +299,7 @@ func TestChooseLeavesTheOptions(t *testing.T) {
 	t.Parallel()
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
 		questionnairetest.CSV(questionnairetest.Rows(1))))
-	s, err := o.Begin()
+	s, err := o.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

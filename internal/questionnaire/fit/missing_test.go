@@ -2,6 +2,7 @@ package fit_test
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -78,6 +79,13 @@ func TestMissingAnswers(t *testing.T) {
 		if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	interrupted, stop := context.WithCancel(t.Context())
+	stop()
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(gaps)))
+	o.Method, o.Betas, o.Columns.Confounds = model.MethodFA, nil, nil
+	if _, err := o.Begin(interrupted); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 func remarks(t *testing.T, o fit.Options) (got answers.Remarks) {
 	t.Helper()
 	o.Remark = func(r answers.Remarks) { got = r }
-	if _, err := o.Begin(); err != nil {
+	if _, err := o.Begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return got

@@ -250,26 +250,28 @@ func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
 	return all
 }
 
-// decideMissing fills in what is done about missing answers, once for all fits of a run: full information, unless the
-// likelihood has no maximum.
-func (o *Options) decideMissing(s *Study) {
+// decideMissing fills in what is done about missing answers, once for all fits of a run: full information, unless no
+// maximum of the likelihood is found. The error is the cause if ctx ended.
+func (o *Options) decideMissing(ctx context.Context, s *Study) error {
 	if o.Missing != "" {
-		return
+		return nil
 	}
 	o.Missing = model.Pairwise
 	if !floats.HasNaN(s.Answers.RawMatrix().Data) {
-		return
+		return nil
 	}
 	o.Missing, o.byDefault = model.FIML, true
 	fa := *o
 	fa.Method = model.MethodFA
 	x, _, err := fa.correlated(s)
 	if err == nil && slices.Contains(slices.Concat(o.Compared, []string{o.Method}), model.MethodFA) {
-		_, err = factoranalysis.Correlate(context.Background(), x, factoranalysis.FullInformation, o.Threads)
+		_, err = factoranalysis.Correlate(ctx, x, factoranalysis.FullInformation, o.Threads)
 	}
 	if errors.Is(err, factoranalysis.ErrSingular) {
 		o.Missing = model.Pairwise
-		s.Warnings = append(s.Warnings, "correlations are by pairs (--missing pairwise), which may be biased: full "+
-			"information needs more participants with answers to these items, or an item is the sum of others")
+		s.Warnings = append(s.Warnings, fmt.Sprintf("correlations are by pairs (--missing pairwise), which may be "+
+			"biased: for full information %v; maybe too few participants answered some items together, or an item is "+
+			"the sum of others", err))
 	}
+	return context.Cause(ctx)
 }

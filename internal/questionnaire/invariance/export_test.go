@@ -8,7 +8,7 @@ import (
 
 // RunDIF is Run without the bootstrap: it fills in DIF alone.
 func RunDIF(ctx context.Context, o Options) (*DIF, error) {
-	r, err := o.begin()
+	r, err := o.begin(ctx)
 	if err != nil {
 		return nil, err
 	}

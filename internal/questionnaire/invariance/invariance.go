@@ -90,7 +90,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	r, err := o.begin()
+	r, err := o.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ type run struct {
 }
 
 // begin reads the input and leaves out the items that do not vary in one of the groups.
-func (o *Options) begin() (*run, error) {
+func (o *Options) begin(ctx context.Context) (*run, error) {
 	t, err := o.Read()
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (o *Options) begin() (*run, error) {
 		}
 	}
 	o.Table = t
-	if r.study, err = o.Begin(); err != nil {
+	if r.study, err = o.Begin(ctx); err != nil {
 		return nil, err
 	}
 	for _, i := range r.study.Order {
