@@ -219,9 +219,11 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 	warnSome(log, of.LimeSurvey, "codes of LimeSurvey are read as numbers: A1 as 1", "answers", of.LimeSurvey)
 	warnSome(log, of.Unsaved, "boxes are missing answers: no box of the field is checked, and the form's column "+
 		"…_complete is 0 or empty", "participants", of.Unsaved)
-	if a := of.Apart; a != nil {
-		log.Warn("answers are far from all others: if they are codes of missing entries, name them with --missing-code",
-			"answers", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
+	for _, a := range []*answers.Apart{of.Apart, of.ApartConfounds} {
+		if a != nil {
+			log.Warn("values are far from all others: if they are codes of missing entries, name them with --missing-code",
+				"values", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func TestInferred(t *testing.T) {
 		columns       answers.Columns
 		inferred      []string
 		ranges        string
-		apart         *answers.Apart
+		apart         *answers.Apart // of items, unless the column is age
 	}{
 		{"a given range", usual, answers.Columns{Range: four}, nil, "0 to 4, 0 to 4, 0 to 4", nil},
 		{"the codebook's", usual, answers.Columns{Codebook: []questionnaire.Item{
@@ -54,6 +54,14 @@ func TestInferred(t *testing.T) {
 			},
 			nil, "0 to 4, 0 to 4, 0 to 4",
 			far(999, 999, 1, 5, "age"),
+		},
+		{
+			"of an item and a confound", "id,q1,q2,age\na,0,1,30\nb,3,4,50\nc,1,2,41\nd,1,2,999\ne,77,1,43\n",
+			answers.Columns{
+				Items: []string{"q*"}, Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}},
+			},
+			all[:2], "0 to 77, 1 to 4",
+			far(77, 77, 1, 6, "q1"),
 		},
 		{
 			"several codes", usual + "d,77,1,88\ne,0,99,77\n",
@@ -99,7 +107,11 @@ func TestInferred(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.inferred, read.Inferred) + cmp.Diff(c.apart, read.Apart); diff != "" {
+			got := read.Apart
+			if c.apart != nil && c.apart.Column == "age" {
+				got = read.ApartConfounds
+			}
+			if diff := cmp.Diff(c.inferred, read.Inferred) + cmp.Diff(c.apart, got); diff != "" {
 				t.Errorf("what is inferred differs from that wanted:\n%s", diff)
 			}
 			ranges := lists.Map(read.Items, func(item questionnaire.Item) string { return item.Range.String() })

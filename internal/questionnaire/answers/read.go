@@ -55,7 +55,7 @@ func ReadItems(path string, columns *Columns, items []questionnaire.Item) (*Tabl
 	for k, c := range columns.Confounds {
 		values, _ := t.Values(k, t.All())
 		if far, ok := apart(slices.Sorted(slices.Values(values))); ok && conventional(far) {
-			t.setApart(values, c.Name, far)
+			t.setApart(&t.ApartConfounds, values, c.Name, far)
 		}
 	}
 	if err := t.orient(columns.FromLow); err != nil || columns.Visits == nil {

@@ -17,8 +17,9 @@ type Remarks struct {
 	Dropped []string
 	// Inferred are the items without a range of their own: it is the least and the largest answer to each.
 	Inferred []string
-	// Apart are answers to them that are far from all others, nil without any.
-	Apart *Apart
+	// Apart are answers to them that are far from all others, and ApartConfounds such values of confounds, nil without
+	// any.
+	Apart, ApartConfounds *Apart
 	// Labelled and LimeSurvey are the numbers of answers that were labels of the codebook and codes such as A1.
 	// Unsaved are participants with boxes of forms that are not complete, which are missing answers.
 	Labelled, LimeSurvey, Unsaved int
@@ -104,7 +105,7 @@ type Merged struct {
 	Values int // other than the positive one
 }
 
-// Apart are answers far from all others: they look like unnamed codes of missing entries.
+// Apart are answers, or values of confounds, far from all others: they look like unnamed codes of missing entries.
 type Apart struct {
 	questionnaire.Range
 	Answers int

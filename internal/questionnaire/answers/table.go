@@ -171,21 +171,21 @@ func (t *Table) Infer() {
 		} else if !found || own[j] == nil {
 			continue
 		}
-		t.setApart(mat.Col(nil, j, t.Answers), item.Name, far)
+		t.setApart(&t.Apart, mat.Col(nil, j, t.Answers), item.Name, far)
 	}
 }
 
-// setApart counts the values of a column that lie far from others.
-func (t *Table) setApart(values []float64, name string, far questionnaire.Range) {
+// setApart adds the values of a column that lie far from others to all.
+func (t *Table) setApart(all **Apart, values []float64, name string, far questionnaire.Range) {
 	for i, line := range t.Lines {
 		v := values[i]
 		if !far.Holds(v) {
 			continue
 		}
-		if t.Apart == nil {
-			t.Apart = &Apart{Range: questionnaire.Range{Low: v, High: v}, Line: line, Column: name}
+		if *all == nil {
+			*all = &Apart{Range: questionnaire.Range{Low: v, High: v}, Line: line, Column: name}
 		}
-		a := t.Apart
+		a := *all
 		if a.Answers++; line < a.Line {
 			a.Line, a.Column = line, name
 		}

@@ -312,7 +312,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	m.Summary.FactorFits = factorFits(&m, scores, errs, measured)
 	m.CountLoadings(errs)
-	warn(&m, scores, s.Apart)
+	warn(&m, scores, &s.Remarks)
 	doubts := slices.Concat(l.doubts(o.Correlation, m.Summary.Missing), vague(m.Summary.FactorFits, len(l.Rows)),
 		unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
 	if d := &m.Summary.Decision; d.Criteria != nil {
@@ -411,7 +411,7 @@ func emptyFactors(loadings, scores *mat.Dense) (empty int) {
 }
 
 // warn fills in the warnings. Empty factors have the smallest size, 0, and so come last.
-func warn(m *model.Model, scores *mat.Dense, a *answers.Apart) {
+func warn(m *model.Model, scores *mat.Dense, of *answers.Remarks) {
 	s := &m.Summary
 	s.EmptyFactors = emptyFactors(m.Loadings(), scores)
 	const empty = "factors are empty, all their scores or loadings are 0: the penalties leave nothing of them"
@@ -421,10 +421,14 @@ func warn(m *model.Model, scores *mat.Dense, a *answers.Apart) {
 	case s.EmptyFactors > 0:
 		s.Warnings = append(s.Warnings, fmt.Sprintf("the last %d of %d %s", s.EmptyFactors, s.Factors, empty))
 	}
-	if a != nil {
+	if a := of.Apart; a != nil {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("the ranges of items are those of the answers in the file, and %s "+
 			"far from all others (%v): codes of missing entries must be named",
 			wording.Count(a.Answers, "answer is", "answers are"), a.Range))
+	}
+	if a := of.ApartConfounds; a != nil {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s far from all others (%v, first in %s): codes of missing entries "+
+			"must be named", wording.Count(a.Answers, "value of confounds is", "values of confounds are"), a.Range, a.Column))
 	}
 }
 
