@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -92,7 +93,8 @@ func (t *Table) AnswersOf(rows, items []int) *mat.Dense {
 	return linalg.SelectColumns(linalg.SelectRows(t.Answers, rows), items)
 }
 
-// CheckTraining returns an error for a table from which nothing can be learnt; it names all items that do not vary.
+// CheckTraining returns an error for a table from which nothing can be learnt; it names items that do not
+// vary.
 func (t *Table) CheckTraining() error {
 	if len(t.IDs) < 2 {
 		return &table.Error{File: t.File, Line: t.Lines[0], Err: questionnaire.ErrOneParticipant}
@@ -104,12 +106,16 @@ func (t *Table) CheckTraining() error {
 	err := questionnaire.ErrConstant
 	if low, high := t.ends(constant[0], t.All()); low > high {
 		if err = questionnaire.ErrNeverAnswered; strings.HasSuffix(t.File, ".parquet") {
-			err = fmt.Errorf("%w (lists of Parquet are no answers)", err)
+			err = fmt.Errorf("%w (lists of Parquet are not answers)", err)
 		}
 	}
-	err = fmt.Errorf("%w. To leave out what does not vary, add '!%s' to --items", err,
-		strings.Join(t.Names(constant), ",!"))
-	return &table.Error{File: t.File, Column: t.Items[constant[0]].Name, Err: err}
+	names, more := t.Names(constant), ""
+	if rest := len(names) - mostValues; rest > 0 {
+		names, more = names[:mostValues], fmt.Sprintf(" and %d more", rest)
+	}
+	err = fmt.Errorf("%w. To leave out items that do not vary or that nobody answered, add '!%s'%s to --items", err,
+		wording.Visible(strings.Join(names, ",!")), more)
+	return &table.Error{File: t.File, Column: names[0], Err: err}
 }
 
 // Keep keeps the items of these names, and leaves out participants who answered none of them.
@@ -406,7 +412,7 @@ func (t *Table) checkLabels(c *Columns) error {
 	return nil
 }
 
-// mostValues is the largest number of values that an error names.
+// mostValues is the largest number of values, or items, that an error names.
 const mostValues = 10
 
 // list lists the values that are frequent enough not to identify a person.

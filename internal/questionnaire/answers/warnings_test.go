@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
@@ -179,7 +180,14 @@ func TestCheckTrainingNamesAllConstantItems(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := read.CheckTraining(); !errors.Is(err, questionnaire.ErrConstant) ||
-		!strings.HasSuffix(err.Error(), `add '!q2,!q3,!q4' to --items`) {
+		!strings.HasSuffix(err.Error(),
+			`the same. To leave out items that do not vary or that nobody answered, add '!q2,!q3,!q4' to --items`) {
+		t.Errorf("error %v", err)
+	}
+	read.Items = slices.Repeat([]questionnaire.Item{{Name: "q\x1b"}}, 12)
+	read.Answers = mat.NewDense(2, 12, nil)
+	if err := read.CheckTraining(); err == nil || strings.Contains(err.Error(), "\x1b") ||
+		!strings.HasSuffix(err.Error(), `,!q\u001b' and 2 more to --items`) || strings.Count(err.Error(), "!") != 10 {
 		t.Errorf("error %v", err)
 	}
 }
