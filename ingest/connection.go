@@ -49,7 +49,8 @@ type SASL struct {
 	Password  Secret `yaml:"-"`
 	// PasswordFile holds only the password, in place of Password. It is read for each login.
 	PasswordFile string `yaml:"password_file" file:"secret"`
-	PasswordEnv  string `yaml:"password_env"` // the environment variable that Password comes from, if any
+	// PasswordEnv names an environment variable. Whoever reads the settings copies it to Password: a Connection does not.
+	PasswordEnv string `yaml:"password_env"`
 }
 
 // Check returns all errors in the settings, each with its key first, as in "tls.key_file: ...". It opens no file or

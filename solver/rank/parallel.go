@@ -78,7 +78,9 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 		return nil, fmt.Errorf("%w: components, or factors by Strict, of %s correlations", solver.ErrSettings,
 			s.Correlation)
 	}
-	a, observed, err := &ParallelAnalysis{Correlations: s.Observed}, [][]float64(nil), error(nil)
+	a := &ParallelAnalysis{Correlations: s.Observed}
+	var observed [][]float64
+	var err error
 	if s.Components || s.Observed == nil {
 		observed, a.Correlations, err = s.eigenvalues(ctx, x, s.Correlation, s.Threads)
 	}

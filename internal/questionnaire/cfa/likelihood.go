@@ -50,7 +50,7 @@ func (o *normal) loss(theta []float64) float64 {
 			if !l.to(&o.patterns[g][e], o.mu(g, &all[g]), all[g].sigma) {
 				return math.Inf(1)
 			}
-			sum -= l.Log
+			sum -= l.log
 		}
 	}
 	return sum
@@ -141,9 +141,9 @@ func (o *normal) information(all []implied, scores []score, rows, columns []cell
 			if !l.to(pattern, o.mu(g, im), im.sigma) {
 				return
 			}
-			by := products{n: float64(pattern.N), width: im.p + 2*im.m, p: im.form(pattern.Items, l.P)}
+			by := products{n: float64(pattern.N), width: im.p + 2*im.m, p: im.form(pattern.Items, l.p)}
 			if scores != nil {
-				by.w, by.pd = im.form(pattern.Items, l.W), im.along(pattern.Items, l.Pd)
+				by.w, by.pd = im.form(pattern.Items, l.w), im.along(pattern.Items, l.pd)
 			}
 			for x, a := range leftSlopes {
 				first := 0
@@ -225,38 +225,38 @@ func (o *normal) candidates(theta []float64, cells []cell) (gradient []float64, 
 // patternLikelihood is the normal log-likelihood of a pattern and what its derivatives are made of: with the implied
 // K = Σ_oo, d = mean − μ_o and C = RootRootᵀ/N + ddᵀ, P = K⁻¹, Pd, and the score W = PCP − P.
 type patternLikelihood struct {
-	Log   float64
-	P, W  *mat.SymDense
-	Pd    []float64
+	log   float64
+	p, w  *mat.SymDense
+	pd    []float64
 	shift []float64
 }
 
 // to computes all for μ, p, and Σ, p×p. It reports false if Σ_oo is not positive definite.
 func (l *patternLikelihood) to(g *factoranalysis.Pattern, mu []float64, sigma *mat.SymDense) bool {
 	k, n := len(g.Items), float64(g.N)
-	l.P, l.W = mat.NewSymDense(k, nil), mat.NewSymDense(k, nil)
-	l.Pd, l.shift = make([]float64, k), make([]float64, k)
-	l.P.SubsetSym(sigma, g.Items)
+	l.p, l.w = mat.NewSymDense(k, nil), mat.NewSymDense(k, nil)
+	l.pd, l.shift = make([]float64, k), make([]float64, k)
+	l.p.SubsetSym(sigma, g.Items)
 	for a, i := range g.Items {
 		l.shift[a] = g.Mean[a] - mu[i]
 	}
 	var factor mat.Cholesky
-	if !factor.Factorize(l.P) || factor.InverseTo(l.P) != nil {
+	if !factor.Factorize(l.p) || factor.InverseTo(l.p) != nil {
 		return false
 	}
-	pd, shift := mat.NewVecDense(k, l.Pd), mat.NewVecDense(k, l.shift)
-	pd.MulVec(l.P, shift)
+	pd, shift := mat.NewVecDense(k, l.pd), mat.NewVecDense(k, l.shift)
+	pd.MulVec(l.p, shift)
 	square := mat.Dot(pd, shift)
-	l.W.CopySym(l.P)
-	raw := l.W.RawSymmetric()
+	l.w.CopySym(l.p)
+	raw := l.w.RawSymmetric()
 	blas64.Scal(-1, blas64.Vector{N: len(raw.Data), Inc: 1, Data: raw.Data})
 	if g.Root != nil {
 		var around mat.Dense
-		around.Mul(l.P, g.Root)
+		around.Mul(l.p, g.Root)
 		square += linalg.Dot(&around, g.Root) / n
 		blas64.Syrk(blas.NoTrans, 1/n, around.RawMatrix(), 1, raw)
 	}
-	l.W.SymRankOne(l.W, 1, pd)
-	l.Log = -n / 2 * (float64(k)*math.Log(2*math.Pi) + factor.LogDet() + square)
+	l.w.SymRankOne(l.w, 1, pd)
+	l.log = -n / 2 * (float64(k)*math.Log(2*math.Pi) + factor.LogDet() + square)
 	return true
 }
