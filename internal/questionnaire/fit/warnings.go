@@ -199,13 +199,15 @@ func (l *Learnt) thin(s *model.Summary) (warnings []string) {
 	loadings := l.Stretched()
 	own := make([][]string, s.Factors)
 	for j, name := range l.study.Names(l.Items) {
-		t := floats.MaxIdx(lists.Map(loadings.RawRowView(j), math.Abs))
-		own[t] = append(own[t], name)
+		sizes := lists.Map(loadings.RawRowView(j), math.Abs)
+		if t := floats.MaxIdx(sizes); sizes[t] > 0 {
+			own[t] = append(own[t], name)
+		}
 	}
 	for t, names := range own[:s.Factors-s.EmptyFactors] {
 		if len(names) < factoranalysis.LeastItems && s.Settings.Rotation != string(factoranalysis.RotateNone) {
 			warnings = append(warnings, fmt.Sprintf("factor%d is uncertain, since fewer than %d items load on it more "+
-				"than on others: %s", t+1, factoranalysis.LeastItems, cmp.Or(strings.Join(names, ", "), "none")))
+				"than on others: %s", t+1, factoranalysis.LeastItems, cmp.Or(strings.Join(names, ", "), "no item does")))
 		}
 	}
 	return warnings
