@@ -49,8 +49,7 @@ type SASL struct {
 	Password  Secret `yaml:"-"`
 	// PasswordFile holds only the password, in place of Password. It is read for each login.
 	PasswordFile string `yaml:"password_file" file:"secret"`
-	// PasswordEnv names an environment variable. Whoever reads the settings copies it to Password: a Connection does not.
-	PasswordEnv string `yaml:"password_env"`
+	PasswordEnv  string `yaml:"password_env"` // the variable that whoever reads the settings copies to Password
 }
 
 // Check returns all errors in the settings, each with its key first, as in "tls.key_file: ...". It opens no file or

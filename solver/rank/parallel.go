@@ -69,7 +69,7 @@ type ParallelAnalysis struct {
 // its cause is returned. Errors are those of Correlate; a negative number of draws, and polychoric Components or
 // Strict, wrap solver.ErrSettings. The cost is that of Correlate and a one-factor solution for each draw, with
 // Components n·p·min(n, p) + min(n, p)³.
-func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelAnalysis, error) {
+func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (_ *ParallelAnalysis, err error) {
 	s.Correlation, s.Draws = cmp.Or(s.Correlation, factoranalysis.Pearson), cmp.Or(s.Draws, DefaultDraws)
 	switch {
 	case s.Draws < 0:
@@ -80,12 +80,10 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 	}
 	a := &ParallelAnalysis{Correlations: s.Observed}
 	var observed [][]float64
-	var err error
 	if s.Components || s.Observed == nil {
-		observed, a.Correlations, err = s.eigenvalues(ctx, x, s.Correlation, s.Threads)
-	}
-	if err != nil {
-		return nil, err
+		if observed, a.Correlations, err = s.eigenvalues(ctx, x, s.Correlation, s.Threads); err != nil {
+			return nil, err
+		}
 	}
 	random := make([][][]float64, s.Draws)
 	n, p := x.Dims()

@@ -93,8 +93,7 @@ func (t *Table) AnswersOf(rows, items []int) *mat.Dense {
 	return linalg.SelectColumns(linalg.SelectRows(t.Answers, rows), items)
 }
 
-// CheckTraining returns an error for a table from which nothing can be learnt; it names items that do not
-// vary.
+// CheckTraining returns an error for a table from which nothing can be learnt; it names items that do not vary.
 func (t *Table) CheckTraining() error {
 	if len(t.IDs) < 2 {
 		return &table.Error{File: t.File, Line: t.Lines[0], Err: questionnaire.ErrOneParticipant}
