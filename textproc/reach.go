@@ -265,10 +265,13 @@ search:
 		return false
 	}
 	for range maxDenied {
-		if m := &t.mentions[t.events[at].mention]; m.status != OtherPerson {
+		m := &t.mentions[t.events[at].mention]
+		if m.status != OtherPerson {
 			t.setStatus(m, status)
 		}
-		if at == 0 || t.events[at-1].kind != joined && !t.conjunction(at) && !t.hashed(at) {
+		before := int(m.first) - 1
+		if at == 0 || t.events[at-1].kind != joined && !t.is(before, "and", "or") &&
+			(t.events[at-1].kind != mentioned || !t.isMark(before, '#')) { // the # of a fracture: #NOF
 			return true
 		}
 		for at--; at >= 0 && t.events[at].kind != mentioned; at-- {
@@ -282,16 +285,6 @@ search:
 		}
 	}
 	return true
-}
-
-func (t *Transformer) conjunction(i int) bool {
-	return t.is(int(t.mentions[t.events[i].mention].first)-1, "and", "or")
-}
-
-// hashed reports whether the # of a fracture stands straight before the bone of event i: #NOF.
-func (t *Transformer) hashed(i int) bool {
-	first := int(t.mentions[t.events[i].mention].first)
-	return t.isMark(first-1, '#') && t.events[i-1].kind == mentioned
 }
 
 // isActivity reports whether the word at lexeme i is an activity: s/p lifting boxes, s/p accidentally kicked.

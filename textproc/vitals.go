@@ -29,7 +29,8 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 		return 0
 	}
 	low, high, end := t.scaled(m, at)
-	if m == glucose && t.inMmol(i) && high < mostMmol && !t.lex[at].point && !t.is(end-2, "mmol") {
+	inMmol := m == glucose && (t.is(i, "bsl", "bm", "bms") || t.is(i, "bgl") && t.v.settings.Concepts.speaks("au", "uk"))
+	if inMmol && high < mostMmol && !t.lex[at].point && !t.is(end-2, "mmol") {
 		low, high = low*mgOfMmol, high*mgOfMmol
 	}
 	step := t.beyond(next, at) * m.step
@@ -105,11 +106,6 @@ const (
 	mostMmol         = 36     // a glucose below is in mmol/L
 	leastGramsALitre = 30     // a hemoglobin from this on is in g/L
 )
-
-// inMmol reports whether the key of a glucose at lexeme i is one of countries that measure in mmol/L.
-func (t *Transformer) inMmol(i int) bool {
-	return t.is(i, "bsl", "bm", "bms") || t.is(i, "bgl") && t.v.settings.Concepts.speaks("au", "uk")
-}
 
 // concentration returns the lexeme after a unit such as mmol/l at i, or i if there is none.
 func (t *Transformer) concentration(i int) int {

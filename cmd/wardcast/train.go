@@ -24,6 +24,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models/report"
+	"github.com/wardcast/wardcast/models/rounds"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver/smf"
 	"github.com/wardcast/wardcast/textproc"
@@ -318,4 +319,13 @@ func (c *trainCmd) print(d *cli.Deps, t *train.Trained) error {
 		d.Log.Info("complaints of too few patients are not named and get no separate model", "complaints", n)
 	}
 	return c.Print(d, map[string]any{"models": outcomes, "rare_complaints": t.RareComplaints}, grid)
+}
+
+// shardCmd is one operation of one shard.
+type shardCmd struct {
+	Op string `arg:"" help:"Operation: count notes, make rows of them, answer a round over rows, or add answers." enum:"count,rows,round,add"`
+}
+
+func (c *shardCmd) Run(_ context.Context, d *cli.Deps) error {
+	return rounds.Run(rounds.Op(c.Op), version, d.In, d.Out)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/wardcast/wardcast/internal/lists"
@@ -50,10 +49,6 @@ func (r *Reader) Named() []int {
 		r.warn("columns without a name are left out: they hold row names or an index", "file", r.File, "columns", left)
 	}
 	return columns
-}
-
-func isBlank(cells []string) bool {
-	return !slices.ContainsFunc(cells, func(cell string) bool { return strings.TrimSpace(cell) != "" })
 }
 
 // decimalComma is a number of a program whose language has decimal commas; it then separates cells by semicolons. One

@@ -276,7 +276,8 @@ func (s *separated) next() (Row, error) {
 func (s *separated) row() (Row, error) {
 	s.in.left, s.in.cells = maxRow, maxColumns
 	cells, line, err := s.read()
-	for err == nil && len(cells) <= maxColumns && isBlank(cells) {
+	filled := func(cell string) bool { return strings.TrimSpace(cell) != "" }
+	for err == nil && len(cells) <= maxColumns && !slices.ContainsFunc(cells, filled) {
 		s.table.count(blankLeftOut, line)
 		s.in.left, s.in.cells = maxRow, maxColumns
 		cells, line, err = s.read()

@@ -158,7 +158,7 @@ func (o *Options) begin(ctx context.Context) (*run, error) {
 	}
 	var varying [2][]int
 	for g := range varying {
-		rows := members(t, g)
+		rows := lists.Where(len(t.Labels[0]), func(i int) bool { return t.Labels[0][i] == int8(1-g) })
 		if len(rows) == 0 {
 			return nil, &table.Error{File: t.File, Column: label.Name, Err: fmt.Errorf("%w (the groups are %q and %q)",
 				questionnaire.ErrOneClass, label.Positive, label.Negative)}
@@ -195,11 +195,6 @@ func (o *Options) begin(ctx context.Context) (*run, error) {
 	r.Outside = len(r.study.Order) - len(r.both)
 	_, r.deviations = linalg.SampleMoments(r.study.AnswersOf(r.both, r.items()))
 	return r, nil
-}
-
-// members returns the rows of the first or the second group.
-func members(t *answers.Table, group int) []int {
-	return lists.Where(len(t.Labels[0]), func(i int) bool { return t.Labels[0][i] == int8(1-group) })
 }
 
 func (r *run) items() []int { return linalg.Indices(len(r.study.Items)) }

@@ -103,8 +103,10 @@ func join(stages []stage) (*answers.Table, error) {
 	for _, s := range stages {
 		names = append(names, s.name)
 		for c, column := range s.Columns()[:s.Summary.Factors] {
+			theme := lists.Map(column.Top[:min(len(column.Top), 3)], // the items with the largest loadings
+				func(item model.Loading) string { return cmp.Or(item.Text, item.Name) })
 			t.Items = append(t.Items, questionnaire.Item{
-				Name: s.name + ".factor" + strconv.Itoa(c+1), Text: theme(column.Top), Subscale: s.name,
+				Name: s.name + ".factor" + strconv.Itoa(c+1), Text: strings.Join(theme, "; "), Subscale: s.name,
 				Range: &questionnaire.Range{High: 1},
 			})
 		}
@@ -170,13 +172,6 @@ func readScores(path string, m *model.Model) (*answers.Sheet, error) {
 }
 
 func missing(count int) []float64 { return slices.Repeat([]float64{math.NaN()}, count) }
-
-// theme names the items with the largest loadings on a factor.
-func theme(items []model.Loading) string {
-	const words = 3
-	return strings.Join(lists.Map(items[:min(len(items), words)],
-		func(item model.Loading) string { return cmp.Or(item.Text, item.Name) }), "; ")
-}
 
 // checkShared returns an error for a questionnaire, the subscale of its items, that no chain of shared participants
 // links to the first: the relation of its factors to the others would be unknown.

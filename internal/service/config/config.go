@@ -210,7 +210,7 @@ func Load(path string) (*Config, error) {
 		return nil, fmt.Errorf("reading configuration: %w", err)
 	}
 	c := Default()
-	c.Beds.TimeZone, c.HTTP.TimeZone = "", "" // one may stand for both, see oneZone
+	c.Beds.TimeZone, c.HTTP.TimeZone = "", "" // one stands for both
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
@@ -225,7 +225,8 @@ func Load(path string) (*Config, error) {
 		}
 		return filepath.Join(filepath.Dir(path), p)
 	})
-	c.oneZone()
+	zone := cmp.Or(c.Beds.TimeZone, c.HTTP.TimeZone, "UTC")
+	c.Beds.TimeZone, c.HTTP.TimeZone = zone, cmp.Or(c.HTTP.TimeZone, zone)
 	if errs := c.check(); errs != nil {
 		return nil, fmt.Errorf("checking configuration %s:\n%w", path, errors.Join(located(errs, values(data))...))
 	}
@@ -425,12 +426,6 @@ const notZone = "%q is not a time zone, for example Europe/London"
 func isZone(name string) bool {
 	_, err := time.LoadLocation(name)
 	return err == nil && name != "Local"
-}
-
-// oneZone gives pages and forecasts the time zone of the one that names it, or UTC.
-func (c *Config) oneZone() {
-	zone := cmp.Or(c.Beds.TimeZone, c.HTTP.TimeZone, "UTC")
-	c.Beds.TimeZone, c.HTTP.TimeZone = zone, cmp.Or(c.HTTP.TimeZone, zone)
 }
 
 // maxBeds is more than any hospital has.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -55,15 +56,10 @@ func (q *query) readValues(values url.Values, known []string) {
 			q.bad("", "a parameter is unknown; known are "+strings.Join(known, ", "))
 		case len(values) > 1:
 			q.bad(name, "it is given more than once")
-		case !readable(values[0]):
+		case !utf8.ValidString(values[0]) || strings.ContainsFunc(values[0], unicode.IsControl):
 			q.bad(name, "it is not text")
 		}
 	}
-}
-
-// readable reports whether a value is UTF-8 without control characters.
-func readable(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
 func (q *query) bad(field, detail string) {

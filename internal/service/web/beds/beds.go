@@ -186,7 +186,7 @@ func (q *query) demand() *httpapi.DemandQuery {
 type demanded struct {
 	window  time.Duration
 	wards   []outlook // of the window, all wards together first
-	hours   []outlook // of one ward for windows that grow, see fanStep
+	hours   []outlook // of one ward for windows that grow
 	history *httpapi.DemandHistory
 	asOf    time.Time
 	read    time.Time
@@ -220,12 +220,6 @@ func (h *room) of(ctx context.Context, q *query) (*demanded, error) {
 	return d, nil
 }
 
-// fanStep returns the time between the points of the hourly chart, which begins at a full hour and goes beyond the end
-// of the window.
-func fanStep(window time.Duration) time.Duration {
-	return time.Duration(math.Floor(window.Hours()/fanPoints)+1) * time.Hour
-}
-
 var errNoWard = errors.New("no ward of that name") // means that the ward of a query has no forecasts
 
 const slack = 30 * time.Second // by which a window may miss the time that it is to end at
@@ -255,7 +249,8 @@ func (h *room) ask(ctx context.Context, q *query) (*demanded, error) {
 	if !slices.ContainsFunc(d.wards, func(o outlook) bool { return o.Ward == q.Ward }) {
 		return nil, errNoWard
 	}
-	step, hour := fanStep(d.window), h.site.hour(d.asOf)
+	// The hourly chart begins at a full hour and goes beyond the end of the window.
+	step, hour := time.Duration(math.Floor(d.window.Hours()/fanPoints)+1)*time.Hour, h.site.hour(d.asOf)
 	for i := range fanPoints {
 		one := *wanted
 		one.At, one.Ward, one.Window = d.asOf, q.Ward, hour.Add(step*time.Duration(i+1)).Sub(d.asOf)

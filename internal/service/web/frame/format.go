@@ -120,12 +120,6 @@ func (f *Frame) Day(t time.Time) string { return t.In(f.Zone).Format("2 Jan 2006
 // Clock returns the hour and the minute of a time on the site's clock.
 func (f *Frame) Clock(t time.Time) string { return t.In(f.Zone).Format("15:04") }
 
-// zoneName returns a time zone for people: "New York" for America/New_York.
-func zoneName(zone *time.Location) string {
-	name := zone.String()
-	return strings.ReplaceAll(name[strings.LastIndexByte(name, '/')+1:], "_", " ")
-}
-
 // ModelLabel returns the name of a model for people.
 func ModelLabel(name, complaint string) string {
 	switch {

@@ -18,6 +18,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -242,7 +243,8 @@ func (v *View) Draw(r *http.Request) http.Handler {
 		Caller     httpapi.Caller
 	}{
 		View: v, Here: page, Pages: page.pages, Assets: page.assets, Generation: page.Generation(), Now: time.Now(),
-		State: page.State(), Zone: page.Zone, ZoneName: zoneName(page.Zone), Caller: httpapi.CallerOf(r.Context()),
+		State: page.State(), Zone: page.Zone, Caller: httpapi.CallerOf(r.Context()),
+		ZoneName: strings.ReplaceAll(path.Base(page.Zone.String()), "_", " "), // New York
 	}
 	if r.URL.Query().Get("wall") == "1" {
 		v.Class += " wall"
