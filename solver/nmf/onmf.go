@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 const (
@@ -117,7 +118,8 @@ func (s *orthogonal) Update() solver.Status {
 	}
 	s.projectOnTopics()
 	s.improveScores()
-	s.measureScores()
+	s.threads.GramTo(s.scoresGram, s.scores)
+	s.residual = s.squared - 2*linalg.Dot(s.scores, s.scoresCross) + linalg.Dot(s.scoresGram, s.topicsGram)
 	return solver.NotTerminated
 }
 

@@ -108,13 +108,17 @@ func (t *Table) CheckTraining() error {
 			err = fmt.Errorf("%w (lists of Parquet are not answers)", err)
 		}
 	}
-	names, more := t.Names(constant), ""
+	err = fmt.Errorf("%w. To leave out items that do not vary or that nobody answered, %s", err, t.WithoutItems(constant))
+	return &table.Error{File: t.File, Column: t.Items[constant[0]].Name, Err: err}
+}
+
+// WithoutItems says how to leave these items out, of which it names ten at most.
+func (t *Table) WithoutItems(items []int) string {
+	names, more := t.Names(items), ""
 	if rest := len(names) - mostValues; rest > 0 {
 		names, more = names[:mostValues], fmt.Sprintf(" and %d more", rest)
 	}
-	err = fmt.Errorf("%w. To leave out items that do not vary or that nobody answered, add '!%s'%s to --items", err,
-		wording.Visible(strings.Join(names, ",!")), more)
-	return &table.Error{File: t.File, Column: names[0], Err: err}
+	return fmt.Sprintf("add '!%s'%s to --items", wording.Visible(strings.Join(names, ",!")), more)
 }
 
 // Keep keeps the items of these names, and leaves out participants who answered none of them.

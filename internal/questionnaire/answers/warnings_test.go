@@ -172,7 +172,7 @@ func TestReadReportsItemsThatOneParticipantLetsVary(t *testing.T) {
 	}
 }
 
-func TestCheckTrainingNamesAllConstantItems(t *testing.T) {
+func TestCheckTrainingNamesConstantItems(t *testing.T) {
 	t.Parallel()
 	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,q3,q4\na,0,1,1,\nb,1,1,1,\n"),
 		&answers.Columns{Items: []string{"q*"}})

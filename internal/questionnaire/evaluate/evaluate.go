@@ -65,7 +65,7 @@ type Evaluation struct {
 	Disjoint     []Halves           `json:"disjoint"` // of the methods with factors
 	// Unconverged counts the fits that ended at MaxIter, those of the cross-validation and to all participants too.
 	Unconverged int `json:"unconverged"`
-	// Warnings report choices at an end of the candidates, on all participants or in a repeat.
+	// Warnings say why a choice may be wrong, on all participants or, as they then begin, in a repeat.
 	Warnings []string `json:"warnings"`
 }
 
@@ -193,9 +193,10 @@ func (e *Evaluation) Compared() []Share {
 // choose fills in the candidate and the choices of the repeats.
 func (o *Options) choose(ctx context.Context, s *fit.Study, e *Evaluation, p *progress) error {
 	p.rounds = 1 + o.Repeats
-	add := func(c *fit.Chosen) {
+	add := func(c *fit.Chosen, where string) {
 		e.Unconverged += c.Unconverged
-		e.Warnings = lists.Union(e.Warnings, c.Warnings)
+		own := slices.DeleteFunc(c.Warnings, func(w string) bool { return slices.Contains(e.Warnings, w) })
+		e.Warnings = lists.Union(e.Warnings, lists.Map(own, func(w string) string { return where + w }))
 		p.done += c.Fits
 		p.rounds--
 	}
@@ -204,13 +205,13 @@ func (o *Options) choose(ctx context.Context, s *fit.Study, e *Evaluation, p *pr
 		return err
 	}
 	e.Candidate = choice.Fitted
-	add(choice)
+	add(choice, "")
 	for repeat := range o.Repeats {
 		if choice, err = o.chooseInside(ctx, s, repeat); err != nil {
 			return fmt.Errorf("choosing in repeat %d: %w", repeat+1, err)
 		}
 		e.Choices = append(e.Choices, choice.Fitted)
-		add(choice)
+		add(choice, "in a repeat: ")
 	}
 	return nil
 }

@@ -10,13 +10,16 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Limits of careless answers: the 99.9 % quantile of the normal distribution; the shortest string of equal answers, and
 // the share of people from which on an answer shows nothing; and of rows that are alike not by chance the fewest
 // answers, the fewest other than the participant's commonest one, and the number of such rows that would be expected
-// if answers were independent.
+// if answers were independent, with their shares in rows that differ: copies do not make a row likely.
 const (
 	mostMisfit     = 3.09
 	shortestString = 6
@@ -38,13 +41,21 @@ func (s *Study) careless(left *mat.Dense, fromLow bool) (*model.Careless, [][]st
 	misfits := s.misfits(left)
 	counts := &model.Careless{}
 	rows := [][]string{{"id", "line", "longest_string", "misfit", "same_as_line", "signs"}}
+	keys := lists.Make(len(s.IDs), func(i int) string { return fmt.Sprint(s.Answers.RawRowView(i)) })
 	first := map[string]int{} // the line of each row that may have duplicates
-	shares := make([]map[float64]float64, len(s.Items))
+	once := linalg.SelectRows(s.Answers, lists.Map(folds.Groups(keys), func(same []int) int { return same[0] }))
+	shares, ofOnce := make([]map[float64]float64, len(s.Items)), make([]map[float64]float64, len(s.Items))
 	for j := range shares {
-		shares[j] = shareOf(mat.Col(nil, j, s.Answers))
+		shares[j], ofOnce[j] = shareOf(mat.Col(nil, j, s.Answers)), shareOf(mat.Col(nil, j, once))
 	}
 	for i, id := range s.IDs {
-		longest, given, commonest, prob := s.equal(i, fromLow, shares)
+		longest, given, commonest := s.equal(i, fromLow, shares)
+		expected := float64(len(s.IDs)) // such rows
+		for j, v := range s.Answers.RawRowView(i) {
+			if v == v {
+				expected *= ofOnce[j][v]
+			}
+		}
 		var signs []string
 		sign := func(name string, n *int) { signs, *n = append(signs, name), *n+1 }
 		if longest >= max(shortestString, (len(s.Items)+1)/2) {
@@ -54,13 +65,12 @@ func (s *Study) careless(left *mat.Dense, fromLow bool) (*model.Careless, [][]st
 			sign("misfit", &counts.Misfits)
 		}
 		same := ""
-		if given >= fewestAlike && given-commonest >= fewestVaried && prob*float64(len(s.IDs)) < mostExpected {
-			key := fmt.Sprint(s.Answers.RawRowView(i))
-			if line, ok := first[key]; ok {
+		if given >= fewestAlike && given-commonest >= fewestVaried && expected < mostExpected {
+			if line, ok := first[keys[i]]; ok {
 				same = strconv.Itoa(line)
 				sign("duplicate", &counts.Duplicates)
 			} else {
-				first[key] = s.Lines[i]
+				first[keys[i]] = s.Lines[i]
 			}
 		}
 		if signs != nil {
@@ -85,11 +95,10 @@ func shareOf(values []float64) map[float64]float64 {
 }
 
 // equal returns the length of a participant's longest string of equal answers, as they were given, in items that follow
-// each other; the number of their answers; that of the commonest, as given or as scored; and the product of the shares.
-// Strings of the lowest answers as scored do not count, since nothing may apply to a person, nor do those of answers
-// whose shares have a mean of tooCommon or more. Part of a string is a string.
-func (s *Study) equal(i int, fromLow bool, shares []map[float64]float64) (longest, given, commonest int, prob float64) {
-	prob = 1
+// each other; the number of their answers; and that of the commonest, as given or as scored. Strings of the lowest
+// answers as scored do not count, since nothing may apply to a person, nor do those of answers whose shares have a mean
+// of tooCommon or more. Part of a string is a string.
+func (s *Study) equal(i int, fromLow bool, shares []map[float64]float64) (longest, given, commonest int) {
 	asGiven, scored := map[float64]int{}, map[float64]int{}
 	all, excess, above := make([]float64, len(s.Items)), make([]float64, len(s.Items)), make([]bool, len(s.Items))
 	for j, item := range s.Items {
@@ -102,7 +111,7 @@ func (s *Study) equal(i int, fromLow bool, shares []map[float64]float64) (longes
 		if v != v {
 			continue
 		}
-		given, prob = given+1, prob*shares[j][v]
+		given++
 		asGiven[all[j]]++
 		scored[v]++
 		commonest = max(commonest, asGiven[all[j]], scored[v])
@@ -113,7 +122,7 @@ func (s *Study) equal(i int, fromLow bool, shares []map[float64]float64) (longes
 			}
 		}
 	}
-	return longest, given, commonest, prob
+	return longest, given, commonest
 }
 
 // misfits returns how far the answers of each participant are from what the factors predict,

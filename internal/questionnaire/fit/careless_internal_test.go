@@ -38,7 +38,7 @@ func TestEqualAnswers(t *testing.T) {
 				s.Items = append(s.Items, item)
 				s.Answers.Set(0, j, item.Orient(v, fromLow))
 			}
-			longest, count, commonest, _ := s.equal(0, fromLow, make([]map[float64]float64, len(c.given)))
+			longest, count, commonest := s.equal(0, fromLow, make([]map[float64]float64, len(c.given)))
 			if longest != c.longest || count != c.count || commonest != c.commonest {
 				t.Errorf("%s, from low %t: %d, %d, %d, want %d, %d, %d", c.name, fromLow, longest, count, commonest, c.longest,
 					c.count, c.commonest)
@@ -66,23 +66,25 @@ func TestStringsOfCommonAnswers(t *testing.T) {
 		s := &Study{Table: &answers.Table{Answers: mat.NewDense(1, len(c.shares), slices.Repeat([]float64{1}, 9))}}
 		s.Items = slices.Repeat([]questionnaire.Item{{Range: &questionnaire.Range{High: 4}}}, len(c.shares))
 		shares := lists.Map(c.shares, func(share float64) map[float64]float64 { return map[float64]float64{1: share} })
-		if longest, _, _, _ := s.equal(0, false, shares); longest != c.want {
+		if longest, _, _ := s.equal(0, false, shares); longest != c.want {
 			t.Errorf("%v: %d, want %d", c.shares, longest, c.want)
 		}
 	}
 }
 
-// Honest people repeat the row of another one by chance if few rows are possible: these rows are no duplicates. A copy
-// of an unlikely row is one.
+// Honest people repeat the row of another one by chance if few rows are possible: these rows are no duplicates. Copies
+// of unlikely rows are, however many there are of one.
 func TestChanceDuplicates(t *testing.T) {
 	t.Parallel()
+	const people = 1000
 	for _, c := range []struct {
-		items, categories, most int // the largest number of honest people with a sign
-	}{{12, 2, 0}, {12, 3, 0}, {25, 2, 0}, {25, 5, 0}} {
-		const people, copies = 1000, 10
+		items, categories, copied, copies int // as many rows are copied, as often
+		least                             int // duplicates
+	}{{12, 2, 10, 1, 0}, {12, 3, 10, 1, 0}, {25, 2, 10, 1, 7}, {25, 5, 10, 1, 10}, {12, 5, 1, 200, 199}} {
 		random := rand.New(rand.NewPCG(9, 0))
-		s := &Study{Table: &answers.Table{Answers: mat.NewDense(people+copies, c.items, nil)}}
-		s.IDs, s.Order = make([]string, people+copies), linalg.Indices(people+copies)
+		all := people + c.copied*c.copies
+		s := &Study{Table: &answers.Table{Answers: mat.NewDense(all, c.items, nil)}}
+		s.IDs, s.Order = make([]string, all), linalg.Indices(all)
 		s.Lines = s.Order
 		high := float64(c.categories - 1)
 		s.Items = slices.Repeat([]questionnaire.Item{{Range: &questionnaire.Range{High: high}}}, c.items)
@@ -93,14 +95,14 @@ func TestChanceDuplicates(t *testing.T) {
 				s.Answers.Set(i, j, math.Floor(0.5*math.Erfc(-v/math.Sqrt2)*float64(c.categories)))
 			}
 		}
-		for i := range copies {
-			s.Answers.SetRow(people+i, s.Answers.RawRowView(i))
+		for i := people; i < all; i++ {
+			s.Answers.SetRow(i, s.Answers.RawRowView(i%c.copied))
 		}
-		_, rows := s.careless(mat.NewDense(people+copies, c.items, nil), false)
+		_, rows := s.careless(mat.NewDense(all, c.items, nil), false)
 		duplicate := func(row []string) bool { return row[4] != "" }
-		honest, copied := lists.Count(rows[1:people+1], duplicate), lists.Count(rows[people+1:], duplicate)
-		if honest > c.most || c.items == 25 && copied < copies/2 {
-			t.Errorf("%d items of %d categories: %d honest, %d of %d copies", c.items, c.categories, honest, copied, copies)
+		honest, found := lists.Count(rows[1:people+1], duplicate), lists.Count(rows[people+1:], duplicate)
+		if honest > 0 || found < c.least {
+			t.Errorf("%+v: %d honest, %d duplicates", c, honest, found)
 		}
 	}
 }

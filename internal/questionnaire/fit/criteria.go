@@ -205,8 +205,8 @@ func (o *Options) unsteady(ctx context.Context, s *Study, d *model.Decision) []s
 		_, rows := folds.Split(foldOf, fold)
 		half.Order = lists.Take(s.Order, rows)
 		b, err := o.basis(ctx, &half)
-		if err != nil {
-			return nil // the context's, or an item has too many answers for polychoric correlations
+		if err != nil { // too few there answered all items, say
+			continue
 		}
 		p := &Parallel{Of: ofFactors}
 		if d.Followed == model.SimpleStructure {

@@ -276,7 +276,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	learning := time.Now()
 	l, err := o.Learn(ctx, s, s.Order, best)
 	if err == nil {
-		err = s.checkDetermined(l.Items)
+		err = s.checkLeft(l.Items)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -108,13 +109,14 @@ func (s *Study) unstretch(m *icqf.Model, items []int) {
 	floats.Mul(m.Weights, m.Weights) // the squared error is that of stretched answers
 }
 
-// checkDetermined returns an error for a factor analysis that the confounds leave no other items than these.
-func (s *Study) checkDetermined(left []int) error {
-	if len(left) == len(s.Items) {
+// checkLeft returns an error unless these are all items: of the others, confounds leave nothing.
+func (s *Study) checkLeft(items []int) error {
+	gone := s.Except(items)
+	if len(gone) == 0 {
 		return nil
 	}
-	return questionnaire.Optionf("the confounds explain all answers to %s: add '!%s' to --items",
-		strings.Join(s.others(left), ", "), strings.Join(s.Names(s.Except(left)), ",!"))
+	return questionnaire.Optionf("without the confounds' effects, the answers to %s do not vary: %s",
+		wording.Count(len(gone), "item"), s.WithoutItems(gone))
 }
 
 // without returns the end of a message that names the items not among these; "" if there are none.

@@ -272,8 +272,8 @@ func (o *Options) decideMissing(ctx context.Context, s *Study) error {
 	if errors.Is(err, factoranalysis.ErrSingular) {
 		o.Missing = model.Pairwise
 		s.Warnings = append(s.Warnings, fmt.Sprintf("correlations are by pairs (--missing pairwise), which may be "+
-			"biased: for full information %v; maybe too few participants answered some items together, or an item is "+
-			"the sum of others", err))
+			"biased: full information failed, since %v; maybe too few participants answered some items together, or "+
+			"an item is the sum of others", err))
 	}
 	return context.Cause(ctx)
 }

@@ -210,7 +210,7 @@ func Load(path string) (*Config, error) {
 		return nil, fmt.Errorf("reading configuration: %w", err)
 	}
 	c := Default()
-	c.Beds.TimeZone, c.HTTP.TimeZone = "", "" // one stands for both
+	c.Beds.TimeZone, c.HTTP.TimeZone = "", "" // if one is given, it stands for both
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
