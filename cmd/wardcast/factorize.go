@@ -105,7 +105,7 @@ func (c *rankCmd) Run(ctx context.Context, d *cli.Deps) error {
 	for _, warning := range report.Warnings {
 		d.Log.Warn("check this before you rely on the choice", "reason", warning)
 	}
-	warnUnconverged(d, report.Unconverged, c.MaxIter)
+	warnUnconverged(d, report.Unconverged)
 	return c.print(d, report)
 }
 

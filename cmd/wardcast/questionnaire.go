@@ -227,8 +227,8 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 	}
 }
 
-func warnUnconverged(d *cli.Deps, fits, maxIter int) {
-	warnSome(d.Log, fits, "fits have not converged", "fits", fits, "max_iter", maxIter)
+func warnUnconverged(d *cli.Deps, fits int) {
+	warnSome(d.Log, fits, "fits have not converged; a higher --max-iter may help methods that have it", "fits", fits)
 }
 
 const uncertainChoice = "the choice of the number of factors or beta may be wrong"
@@ -308,7 +308,7 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 	if s.Status == solver.IterationLimit.String() {
 		d.Log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
 	}
-	warnUnconverged(d, s.BCVUnconverged, s.Settings.MaxIter)
+	warnUnconverged(d, s.BCVUnconverged)
 	if b := s.Bootstrap; b != nil && b.Failed > 0 {
 		d.Log.Warn("bootstrap samples could not be fitted and are not counted", "samples", b.Replicates,
 			"failed", b.Failed)
@@ -517,7 +517,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 			return err
 		}
 	}
-	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
+	warnUnconverged(d, ranked.Unconverged)
 	warnEach(d.Log, uncertainChoice, ranked.Warnings)
 	grid := cli.NewGrid("FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE")
 	grid.Title = strings.Join(ranked.Lines(), "\n") + "\n"

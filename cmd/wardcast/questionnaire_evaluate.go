@@ -58,8 +58,8 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 		return err
 	}
 	items := e.Shares[0].ItemsLeftOut // an item that varies in the smallest share varies in all others
-	warnSome(d.Log, len(items), "items that do not vary among the training participants are left out of that fit",
-		"file", c.Input, "items", items)
+	warnSome(d.Log, len(items), "items that do not vary among the training participants, or that confounds "+
+		"determine, are left out of that fit", "file", c.Input, "items", items)
 	const excluded = "empty factors are excluded from the stability"
 	for _, s := range e.Shares {
 		warnSome(d.Log, s.EmptyFactors+s.EmptyInWhole, excluded, "method", s.Method, "train_share", s.Share,
@@ -68,7 +68,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 	for _, h := range e.Disjoint {
 		warnSome(d.Log, h.EmptyFactors, excluded, "method", h.Method, "train_share", h.Share, "empty", h.EmptyFactors)
 	}
-	warnUnconverged(d, e.Unconverged, c.MaxIter)
+	warnUnconverged(d, e.Unconverged)
 	warnEach(d.Log, uncertainChoice, e.Warnings)
 	return c.Print(d, e, evaluationGrids(e)...)
 }

@@ -45,7 +45,7 @@ func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps, comma
 		return err
 	}
 	warnEach(d.Log, "the comparison of the groups may be unreliable", r.Warnings)
-	warnUnconverged(d, r.Unconverged, c.MaxIter)
+	warnUnconverged(d, r.Unconverged)
 	return c.Print(d, r, configuralGrid(r), difGrid(r))
 }
 

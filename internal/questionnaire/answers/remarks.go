@@ -35,9 +35,8 @@ type Remarks struct {
 	Warnings []string
 	// FoundID is the column of ids if it was found by its name, "" if it was given or is missing.
 	FoundID string
-	// Repeated counts the participants with several visits in a bin; Unlinked: none has visits in two bins.
+	// Repeated counts the participants with several visits in a bin.
 	Repeated int
-	Unlinked bool
 	// Numbered: the ids are row numbers, which cannot be matched with another file.
 	Numbered bool
 }

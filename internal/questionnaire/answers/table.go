@@ -73,6 +73,23 @@ func (t *Table) Varying(rows []int) []int {
 	return items
 }
 
+// Linked reports whether participants who answered items of both link any two sets of the items, such as test forms.
+func (t *Table) Linked() bool {
+	reached := make([]bool, len(t.Items)) // from the first participant's
+	for grown := true; grown; {
+		grown = false
+		for i := range t.IDs {
+			given := lists.Where(len(reached), func(j int) bool { return answered(t.Answers.At(i, j)) })
+			if i == 0 || slices.ContainsFunc(given, func(j int) bool { return reached[j] }) {
+				for _, j := range given {
+					grown, reached[j] = grown || !reached[j], true
+				}
+			}
+		}
+	}
+	return !slices.Contains(reached, false)
+}
+
 // Names returns the names of these items.
 func (t *Table) Names(items []int) []string { return questionnaire.Names(lists.Take(t.Items, items)) }
 
@@ -359,14 +376,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 			}
 		}
 	}
-	w.Unlinked = v.Bins() > 1
-	for _, in := range visits {
-		most := floats.Max(in)
-		if most > 1 {
-			w.Repeated++
-		}
-		w.Unlinked = w.Unlinked && most == floats.Sum(in)
-	}
+	w.Repeated = lists.Count(visits, func(in []float64) bool { return floats.Max(in) > 1 })
 	floats.Div(sums, counts) // 0/0 is missing
 	w.Answers = mat.NewDense(len(w.IDs), width, sums)
 	return w, nil

@@ -43,8 +43,8 @@ func TestVisits(t *testing.T) {
 	if sex, err := read.Learn(columns.Confounds); err != nil || !slices.Equal(sex[0].Levels, []string{"F", "M"}) {
 		t.Errorf("sex %v: %v", sex, err)
 	}
-	if read.Repeated != 2 || read.Unlinked {
-		t.Errorf("%d participants with several visits in a bin, bins unlinked: %v", read.Repeated, read.Unlinked)
+	if read.Repeated != 2 || !read.Linked() {
+		t.Errorf("%d participants with several visits in a bin, bins linked: %v", read.Repeated, read.Linked())
 	}
 	if got := read.Items[2].Subscale; got != "age 9-12" {
 		t.Errorf("subscale %q", got)
@@ -67,10 +67,10 @@ func TestVisitsLink(t *testing.T) {
 		columns := visitColumns()
 		columns.Visits.Edges = c.edges
 		read, err := answers.Read(questionnairetest.File(t, "x.csv",
-			"id,q1,q2,age,sex\na,1,0,6,F\nb,2,2,9,M\nc,1,1,7,M\n"+c.last+"\n"), &columns)
-		if err != nil || read.Repeated != c.repeated || read.Unlinked != c.unlinked {
-			t.Errorf("%s: %d participants with several visits in a bin, unlinked %v: %v", c.name, read.Repeated,
-				read.Unlinked, err)
+			"id,q1,q2,age,sex\na,1,0,6,F\nb,2,2,9,M\nc,1,1,7,M\nd,0,1,11,F\n"+c.last+"\n"), &columns)
+		if err != nil || read.Repeated != c.repeated || read.Linked() == c.unlinked {
+			t.Errorf("%s: %d participants with several visits in a bin, linked %v: %v", c.name, read.Repeated,
+				read.Linked(), err)
 		}
 	}
 }

@@ -82,11 +82,11 @@ func CrossValidate(ctx context.Context, o *fit.Options, of *fit.Outcome,
 	}
 	total := newDivision(of.Candidate.Factors)
 	for fold, d := range divisions {
-		if errs[fold] != nil {
+		if errs[fold] == nil {
+			total.merge(d)
+		} else {
 			failed++
-			continue
 		}
-		total.merge(d)
 	}
 	if failed == groups {
 		return nil, failed, fmt.Errorf("fold 1 of the cross-validation: %w", errs[0])

@@ -123,7 +123,7 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 		return nil, err
 	}
 	also, _ := o.sought(r.Others)
-	if err := s.checkLeft(r.items); o.Method == model.MethodFA && err != nil {
+	if err := s.CheckLeft(r.items); o.Method == model.MethodFA && err != nil {
 		return nil, fmt.Errorf("%q: %w", o.Input, err)
 	}
 	if r.Choice, err = o.choose(ctx, s, also); err != nil {

@@ -276,7 +276,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	learning := time.Now()
 	l, err := o.Learn(ctx, s, s.Order, best)
 	if err == nil {
-		err = s.checkLeft(l.Items)
+		err = s.CheckLeft(l.Items)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)
@@ -505,7 +505,7 @@ func supplement(m *model.Model, scores, left *mat.Dense, threads linalg.Threads)
 
 // residuals describes the correlations of items that a solution leaves; NaN is none.
 func residuals(items []questionnaire.Item, of func(i, j int) float64) *model.Residuals {
-	var all []model.ResidualPair
+	all := []model.ResidualPair{}
 	var squares float64
 	for i := range items {
 		for j := range i {

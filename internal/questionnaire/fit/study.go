@@ -109,14 +109,13 @@ func (s *Study) unstretch(m *icqf.Model, items []int) {
 	floats.Mul(m.Weights, m.Weights) // the squared error is that of stretched answers
 }
 
-// checkLeft returns an error unless these are all items: of the others, confounds leave nothing.
-func (s *Study) checkLeft(items []int) error {
-	gone := s.Except(items)
-	if len(gone) == 0 {
-		return nil
+// CheckLeft returns an error unless these are all items: of the others, confounds leave nothing.
+func (s *Study) CheckLeft(items []int) error {
+	if gone := s.Except(items); len(gone) > 0 {
+		return questionnaire.Optionf("without the confounds' effects, the answers to %s do not vary: %s",
+			wording.Count(len(gone), "item"), s.WithoutItems(gone))
 	}
-	return questionnaire.Optionf("without the confounds' effects, the answers to %s do not vary: %s",
-		wording.Count(len(gone), "item"), s.WithoutItems(gone))
+	return nil
 }
 
 // without returns the end of a message that names the items not among these; "" if there are none.

@@ -52,9 +52,9 @@ func (o *Options) warnings(t *answers.Table) (warnings []string) {
 			}
 		}
 	}
-	if t.Unlinked {
-		warnings = append(warnings, "no participant has answers in two bins of time, so nothing links the bins: a "+
-			"factor may hold the items of one bin only, or have different meanings in different bins")
+	if !t.Linked() {
+		warnings = append(warnings, "no participant answered items of two sets (of forms, or bins of time), so nothing "+
+			"links the sets: a factor may hold the items of one only, or have different meanings in different sets")
 	}
 	return warnings
 }
@@ -131,6 +131,8 @@ func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
 	case df < 0:
 		doubts = append(doubts, fmt.Sprintf("the number of factors, %d, is too large for %d items (%d degrees of "+
 			"freedom): other loadings fit as well", factors, items, df))
+	case df == 0:
+		doubts = append(doubts, "without degrees of freedom nothing is tested: such a model fits any correlations")
 	case math.IsNaN(l.fit.ChiSquare) && l.missing.method == model.FIML:
 		doubts = append(doubts, "the likelihood of the factors does not settle, so RMSR is the only measure of fit: "+
 			"too few participants answered some items together")

@@ -67,16 +67,25 @@ func TestWarnsOfAnswersAboveZero(t *testing.T) {
 	}
 }
 
-// One row for each participant links no bins of time.
+// One row for each participant links no bins of time, nor do forms without a common item.
 func TestWarnsOfBinsWithoutLinks(t *testing.T) {
 	t.Parallel()
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
 		questionnairetest.CSV(questionnairetest.Rows(4))))
 	o.Columns.Confounds, o.Columns.Visits = nil, &questionnaire.Visits{Time: "age", Edges: []float64{0, 10, 100}}
-	m, err := fit.Fit(t.Context(), o)
-	if err != nil || !slices.ContainsFunc(m.Summary.Warnings,
-		func(w string) bool { return strings.Contains(w, "nothing links the bins") }) {
-		t.Errorf("the summary has the warnings %q: %v", m.Summary.Warnings, err)
+	bins := o
+	rows := questionnairetest.Rows(4)
+	for i, row := range rows[1:] {
+		for j := 1 + 4*(i%2); j < 5+5*(i%2); j++ {
+			row[j] = "" // half answer the first four items, the others the rest
+		}
+	}
+	o = questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)))
+	for _, o := range []fit.Options{bins, o} {
+		m, err := fit.Fit(t.Context(), o)
+		if err != nil || !says(m.Summary.Warnings, "nothing links the sets") {
+			t.Errorf("the summary has the warnings %q: %v", m.Summary.Warnings, err)
+		}
 	}
 }
 

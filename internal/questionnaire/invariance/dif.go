@@ -162,6 +162,10 @@ func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 		return nil, err
 	}
 	means, deviations := linalg.SampleMoments(m.rest)
+	vary := lists.Where(len(deviations), func(j int) bool { return deviations[j] > 0 })
+	if err := cmp.Or(r.study.CheckLeft(vary), r.study.CheckLeft(both.Items)); err != nil {
+		return nil, fmt.Errorf("%q: %w", r.study.File, err)
+	}
 	m.rest = linalg.Centred(m.rest, means)
 	covariance, err := r.factorCovariance(both)
 	if err != nil {

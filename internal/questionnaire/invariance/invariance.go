@@ -217,7 +217,7 @@ func (r *run) warn() {
 			"the score, which may look like nonuniform DIF", 100*missing[0], 100*missing[1])
 	}
 	if len(r.ItemsLeftOut) > 0 {
-		say("items that do not vary in one of the groups are left out: %s", strings.Join(r.ItemsLeftOut, ", "))
+		say("items without different answers in one of the groups are left out: %s", strings.Join(r.ItemsLeftOut, ", "))
 	}
 	var empty []string
 	for _, f := range r.Configural.Factors {

@@ -476,3 +476,26 @@ func TestIntervalsCover(t *testing.T) {
 		}
 	})
 }
+
+// Items that the confounds determine have no loadings to compare, whatever the method.
+func TestRefusesWhatConfoundsDetermine(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{model.MethodFA, model.MethodICQF, model.MethodL1} {
+		rows := questionnairetest.Rows(1)
+		for i, row := range rows {
+			row[1] = map[string]string{"sex": "q1", "F": "0", "M": "4"}[row[11]]
+			rows[i] = append(row, strconv.Itoa(i%2))
+		}
+		rows[0][len(rows[0])-1] = "group"
+		o := invariance.Options{
+			Options:   questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))),
+			Bootstrap: certainty.LeastReplicates,
+		}
+		o.Method, o.Factors, o.Betas = method, []int{2}, nil
+		o.Columns.Labels = []questionnaire.Label{{Name: "group", Positive: "0", Negative: "1"}}
+		if _, err := invariance.Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
+			!strings.Contains(err.Error(), "add '!q1' to --items") {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+}
