@@ -56,12 +56,11 @@ type Choice struct {
 	// Partitions is the number of times that the answers were dealt to folds.
 	Partitions int `json:"partitions"`
 	// Unconverged counts the Fits that ended at MaxIter; RelTol ended the others.
-	Fits        int     `json:"fits"`
-	Unconverged int     `json:"unconverged"`
-	RelTol      float64 `json:"rel_tol"`
-	// Warnings say why the choice may be wrong.
-	Warnings []string `json:"warnings"`
-	Seconds  float64  `json:"seconds"`
+	Fits        int      `json:"fits"`
+	Unconverged int      `json:"unconverged"`
+	RelTol      float64  `json:"rel_tol"`
+	Warnings    []string `json:"warnings"` // why the choice may be wrong
+	Seconds     float64  `json:"seconds"`
 }
 
 // String returns the choice as one line.

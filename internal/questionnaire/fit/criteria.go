@@ -79,8 +79,7 @@ type Others struct {
 	MAP      *MAP      `json:"map"`
 	// Simple is zero unless the search for icqf is free, for up to mostReduced items.
 	Simple SimpleStructure `json:"simple_structure,omitzero"`
-
-	items []int // that these criteria use
+	items  []int           // that these criteria use
 }
 
 // others computes the criteria other than cross-validation. If one is undefined, its Reason says why; the error is that
