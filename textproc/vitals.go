@@ -29,8 +29,8 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 		return 0
 	}
 	low, high, end := t.scaled(m, at)
-	inMmol := m == glucose && (t.is(i, "bsl", "bm", "bms") || t.is(i, "bgl") && t.v.settings.Concepts.speaks("au", "uk"))
-	if inMmol && high < mostMmol && !t.lex[at].point && !t.is(end-2, "mmol") {
+	if m == glucose && high < mostMmol && !t.lex[at].point && !t.is(end-2, "mmol") &&
+		(t.is(i, "bsl", "bm", "bms") || t.is(i, "bgl") && t.v.settings.Concepts.speaks("au", "uk")) {
 		low, high = low*mgOfMmol, high*mgOfMmol
 	}
 	step := t.beyond(next, at) * m.step

@@ -221,7 +221,7 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 		"…_complete is 0 or empty", "participants", of.Unsaved)
 	for _, a := range []*answers.Apart{of.Apart, of.ApartConfounds} {
 		if a != nil {
-			log.Warn("values are far from all others: if they are codes of missing entries, name them with --missing-code",
+			log.Warn("values are far from all others: name codes of missing entries with --missing-code",
 				"values", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
 		}
 	}
@@ -289,7 +289,7 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 		return err
 	}
 	r.warn(d, fitted.Input, fitted.TooFew)
-	warnEach(d.Log, uncertainChoice, fitted.Uncertain)
+	warnEach(d.Log, uncertainChoice, fitted.Unsure)
 	if of := &fitted.Summary.Decision; of.Disagree() {
 		d.Log.Warn("the criteria for the number of factors disagree", "found", of.Found(), "followed", of.Followed,
 			"because", of.Because)

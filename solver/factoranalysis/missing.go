@@ -231,8 +231,8 @@ const (
 	// EM ends if an iteration moves means and covariances by less than emTolerance standard deviations.
 	maxRounds   = 1000
 	emTolerance = 1e-8
-	// Every checkRounds it also ends if an eigenvalue of the correlations is below nearSingular. Of two forms
-	// of 10 or 20 items, linked by 10 to 30 people, maxima after 150 to 1000 rounds had larger ones than 4e-4 but for one.
+	// Every checkRounds it also ends if an eigenvalue of the correlations is below nearSingular. Two forms of 10 or 20
+	// items, linked by 10 to 30 people, had larger ones than 4e-4 at all maxima after 150 to 1000 rounds but one.
 	checkRounds  = 150
 	nearSingular = 3e-4
 )
@@ -246,8 +246,8 @@ const (
 // 1977, section 4.1.3. A round is two iterations, and a third from where they lead, see leap, if that is likelier.
 //
 // With too few answers there is no maximum, and the covariances approach singular ones. If they come near, or after
-// maxRounds, the result is not Converged. Saturate returns ErrSingular if a covariance matrix on the way has no inverse,
-// and the cause if ctx ends.
+// maxRounds, the result is not Converged. Saturate returns ErrSingular if a covariance matrix on the way has no
+// inverse, and the cause if ctx ends.
 func Saturate(ctx context.Context, patterns []Pattern, p int) (*Saturated, error) {
 	s := startSaturated(patterns, p)
 	complete := !slices.ContainsFunc(patterns, func(g Pattern) bool { return len(g.Items) < p })

@@ -125,7 +125,7 @@ func (t *Table) CheckTraining() error {
 			err = fmt.Errorf("%w (lists of Parquet are not answers)", err)
 		}
 	}
-	err = fmt.Errorf("%w. To leave out items that do not vary or that nobody answered, %s", err, t.WithoutItems(constant))
+	err = fmt.Errorf("%w. To leave out items that do not vary or have no answers, %s", err, t.WithoutItems(constant))
 	return &table.Error{File: t.File, Column: t.Items[constant[0]].Name, Err: err}
 }
 

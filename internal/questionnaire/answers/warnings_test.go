@@ -181,7 +181,7 @@ func TestCheckTrainingNamesConstantItems(t *testing.T) {
 	}
 	if err := read.CheckTraining(); !errors.Is(err, questionnaire.ErrConstant) ||
 		!strings.HasSuffix(err.Error(),
-			`the same. To leave out items that do not vary or that nobody answered, add '!q2,!q3,!q4' to --items`) {
+			`the same. To leave out items that do not vary or have no answers, add '!q2,!q3,!q4' to --items`) {
 		t.Errorf("error %v", err)
 	}
 	read.Items = slices.Repeat([]questionnaire.Item{{Name: "q\x1b"}}, 12)

@@ -61,7 +61,7 @@ func newNormalData(ctx context.Context, f *frame, groups []string, samples []*ma
 			return nil, err
 		}
 		if !saturated.Converged {
-			return nil, fmt.Errorf("%w: the covariances without a model did not settle in %d rounds; maybe too few people "+
+			return nil, fmt.Errorf("%w: the covariances without a model did not settle in %d rounds; maybe few people "+
 				"answered some items together, or an item is the sum of others", ErrUnconverged, saturated.Rounds)
 		}
 		d.patterns, d.saturated = append(d.patterns, patterns), append(d.saturated, saturated)

@@ -243,8 +243,8 @@ func (o *Options) correlating(kind factoranalysis.Kind, do func(factoranalysis.K
 	if o.byDefault {
 		return factoranalysis.Pearson, do(factoranalysis.Pearson)
 	}
-	return kind, questionnaire.Optionf("full information: %w; maybe too few participants answered some items together, "+
-		"or an item is the sum of others: --missing pairwise does without", err)
+	return kind, questionnaire.Optionf("full information: %w; maybe too few participants answered some items "+
+		"together, or an item is the sum of others: --missing pairwise does without", err)
 }
 
 // velicer computes the test on the correlations of the answers.

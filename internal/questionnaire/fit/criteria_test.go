@@ -82,7 +82,7 @@ func TestCriteriaOfFactorAnalysis(t *testing.T) {
 	}
 }
 
-// An item that the confounds determine is left out of the other criteria, which fit, rank and evaluate say, by its name.
+// An item that the confounds determine is left out of the other criteria, which fit, rank and evaluate say, by name.
 func TestCriteriaWithoutDeterminedItems(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(1)
@@ -106,8 +106,8 @@ func TestCriteriaWithoutDeterminedItems(t *testing.T) {
 	}
 	o.Factors = nil
 	if f, err := fit.Fit(t.Context(), o); err != nil || f.Summary.Criteria.SimpleStructure == nil ||
-		!says(f.Uncertain, left) {
-		t.Errorf("fit warns %q (%v)", f.Uncertain, err)
+		!says(f.Unsure, left) {
+		t.Errorf("fit warns %q (%v)", f.Unsure, err)
 	}
 }
 
@@ -147,8 +147,8 @@ func TestWarnsOfNoFactorsAndThinFactors(t *testing.T) {
 		o.Method = method
 		r, f := rankAndFit(t, o)
 		const no = "parallel analysis finds no factors"
-		if *r.Parallel.Suggested != 0 || !says(r.Warnings, no) || !says(f.Uncertain, no) {
-			t.Errorf("%s: rank warns %q, fit %q", method, r.Warnings, f.Uncertain)
+		if *r.Parallel.Suggested != 0 || !says(r.Warnings, no) || !says(f.Unsure, no) {
+			t.Errorf("%s: rank warns %q, fit %q", method, r.Warnings, f.Unsure)
 		}
 		if followed := map[string]string{model.MethodICQF: model.CrossValidation}[method]; r.Followed != followed ||
 			f.Summary.Followed != followed {
@@ -157,7 +157,7 @@ func TestWarnsOfNoFactorsAndThinFactors(t *testing.T) {
 	}
 	o.Input = questionnairetest.File(t, "y.csv", questionnairetest.CSV(thin))
 	f, err := fit.Fit(t.Context(), o)
-	if err != nil || !says(f.Doubts, "factor2 is uncertain, since fewer than 3 items load on it more than on others: "+
+	if err != nil || !says(f.Doubts, "factor2 is uncertain, as fewer than 3 items load on it more than on others: "+
 		"q7, q8") {
 		t.Errorf("of two like items fit warns %q (%v)", f.Doubts, err)
 	}

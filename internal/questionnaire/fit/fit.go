@@ -340,7 +340,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	m.Summary.TooFew = len(few)
 	return &model.Fitted{
-		Model: m, Scores: out, TooFew: few, Uncertain: choice.Warnings, Doubts: doubts, Input: o.Input, Careless: careless,
+		Model: m, Scores: out, TooFew: few, Unsure: choice.Warnings, Doubts: doubts, Input: o.Input, Careless: careless,
 	}, nil
 }
 
@@ -427,8 +427,8 @@ func warn(m *model.Model, scores *mat.Dense, of *answers.Remarks) {
 			wording.Count(a.Answers, "answer is", "answers are"), a.Range))
 	}
 	if a := of.ApartConfounds; a != nil {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%s far from all others (%v, first in %s): codes of missing entries "+
-			"must be named", wording.Count(a.Answers, "value of confounds is", "values of confounds are"), a.Range, a.Column))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s far from all others (%v, first in %s): name codes of missing "+
+			"entries", wording.Count(a.Answers, "value of confounds is", "values of confounds are"), a.Range, a.Column))
 	}
 }
 

@@ -53,8 +53,8 @@ func (o *Options) warnings(t *answers.Table) (warnings []string) {
 		}
 	}
 	if !t.Linked() {
-		warnings = append(warnings, "no participant answered items of two sets (of forms, or bins of time), so nothing "+
-			"links the sets: a factor may hold the items of one only, or have different meanings in different sets")
+		warnings = append(warnings, "no participant answered items of two sets (of forms, or bins of time), so "+
+			"nothing links the sets: a factor may hold the items of one only, or have another meaning in each")
 	}
 	return warnings
 }
@@ -208,8 +208,8 @@ func (l *Learnt) thin(s *model.Summary) (warnings []string) {
 	}
 	for t, names := range own[:s.Factors-s.EmptyFactors] {
 		if len(names) < factoranalysis.LeastItems && s.Settings.Rotation != string(factoranalysis.RotateNone) {
-			warnings = append(warnings, fmt.Sprintf("factor%d is uncertain, since fewer than %d items load on it more "+
-				"than on others: %s", t+1, factoranalysis.LeastItems, cmp.Or(strings.Join(names, ", "), "no item does")))
+			warnings = append(warnings, fmt.Sprintf("factor%d is uncertain, as fewer than %d items load on it more "+
+				"than on others: %s", t+1, factoranalysis.LeastItems, cmp.Or(strings.Join(names, ", "), "none does")))
 		}
 	}
 	return warnings

@@ -22,8 +22,8 @@ func TestThin(t *testing.T) {
 	}
 	l.Loadings = mat.NewDense(5, 2, []float64{0, 0, 2, 1, -2, 1, 0, 0, 0, 0})
 	want := []string{
-		"factor1 is uncertain, since fewer than 3 items load on it more than on others: q2, q3",
-		"factor2 is uncertain, since fewer than 3 items load on it more than on others: no item does",
+		"factor1 is uncertain, as fewer than 3 items load on it more than on others: q2, q3",
+		"factor2 is uncertain, as fewer than 3 items load on it more than on others: none does",
 	}
 	if diff := cmp.Diff(want, l.thin(&model.Summary{Factors: 2})); diff != "" {
 		t.Errorf("warnings differ from those wanted:\n%s", diff)

@@ -131,8 +131,8 @@ func TestWarnsOfConfoundsFarFromOthers(t *testing.T) {
 	age := slices.Index(rows[0], "age")
 	rows[1][age], rows[2][age] = "999", "999"
 	f := questionnairetest.Fit(t, rows, nil)
-	const want = "2 values of confounds are far from all others (999 to 999, first in age): codes of missing entries " +
-		"must be named"
+	const want = "2 values of confounds are far from all others (999 to 999, first in age): name codes of missing " +
+		"entries"
 	if w := f.Summary.Warnings; !slices.Contains(w, want) || strings.Contains(strings.Join(w, " "), "items") {
 		t.Errorf("warnings %q, want %q", w, want)
 	}

@@ -254,12 +254,12 @@ func (m *Model) Columns() []Column {
 // Fitted is a model with the scores of the participants that it was learnt from.
 type Fitted struct {
 	Model
-	Scores    Scores
-	Careless  [][]string // the rows of CarelessFile, nil without Summary.Careless
-	TooFew    []int      // lines of the participants with too few answers for scores
-	Uncertain []string   // the Warnings about the choice of a candidate
-	Doubts    []string   // the Warnings about unreliable loadings and scores
-	Input     string     // path of the answers
+	Scores   Scores
+	Careless [][]string // the rows of CarelessFile, nil without Summary.Careless
+	TooFew   []int      // lines of the participants with too few answers for scores
+	Unsure   []string   // the Warnings about the choice of a candidate
+	Doubts   []string   // the Warnings about unreliable loadings and scores
+	Input    string     // path of the answers
 }
 
 // Files returns the files of the model, ScoresFile and, if there are rows, CarelessFile.
