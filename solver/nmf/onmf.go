@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 const (
@@ -118,8 +117,7 @@ func (s *orthogonal) Update() solver.Status {
 	}
 	s.projectOnTopics()
 	s.improveScores()
-	s.threads.GramTo(s.scoresGram, s.scores)
-	s.residual = s.squared - 2*linalg.Dot(s.scores, s.scoresCross) + linalg.Dot(s.scoresGram, s.topicsGram)
+	s.measureScores()
 	return solver.NotTerminated
 }
 

@@ -61,6 +61,12 @@ func (s *state) measureTopics() {
 	s.residual = s.squared - 2*linalg.Dot(s.topics, s.topicsCross) + linalg.Dot(s.scoresGram, s.topicsGram)
 }
 
+// measureScores computes GᵀG and the residual after an update of the scores alone, from X·F and FᵀF.
+func (s *state) measureScores() {
+	s.threads.GramTo(s.scoresGram, s.scores)
+	s.residual = s.squared - 2*linalg.Dot(s.scores, s.scoresCross) + linalg.Dot(s.scoresGram, s.topicsGram)
+}
+
 // improveScores makes one round of coordinate descent on the scores, from X·F and FᵀF.
 func (s *state) improveScores() {
 	s.threads.DescendRows(s.scores, s.scoresCross,
