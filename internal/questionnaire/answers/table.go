@@ -73,21 +73,23 @@ func (t *Table) Varying(rows []int) []int {
 	return items
 }
 
-// Linked reports whether participants who answered items of both link any two sets of the items, such as test forms.
-func (t *Table) Linked() bool {
-	reached := make([]bool, len(t.Items)) // from the first participant's
-	for grown := true; grown; {
-		grown = false
+// Unlinked returns the first item whose set no chain of participants, who answered items of two sets, links to the set
+// of the first item; -1 if there is none.
+func (t *Table) Unlinked(set func(questionnaire.Item) string) int {
+	sets := lists.Map(t.Items, set)
+	reached := map[string]bool{sets[0]: true}
+	for before := 0; before < len(reached); {
+		before = len(reached)
 		for i := range t.IDs {
-			given := lists.Where(len(reached), func(j int) bool { return answered(t.Answers.At(i, j)) })
-			if i == 0 || slices.ContainsFunc(given, func(j int) bool { return reached[j] }) {
+			given := lists.Where(len(sets), func(j int) bool { return answered(t.Answers.At(i, j)) })
+			if slices.ContainsFunc(given, func(j int) bool { return reached[sets[j]] }) {
 				for _, j := range given {
-					grown, reached[j] = grown || !reached[j], true
+					reached[sets[j]] = true
 				}
 			}
 		}
 	}
-	return !slices.Contains(reached, false)
+	return slices.IndexFunc(sets, func(name string) bool { return !reached[name] })
 }
 
 // Names returns the names of these items.

@@ -43,13 +43,15 @@ func TestVisits(t *testing.T) {
 	if sex, err := read.Learn(columns.Confounds); err != nil || !slices.Equal(sex[0].Levels, []string{"F", "M"}) {
 		t.Errorf("sex %v: %v", sex, err)
 	}
-	if read.Repeated != 2 || !read.Linked() {
-		t.Errorf("%d participants with several visits in a bin, bins linked: %v", read.Repeated, read.Linked())
+	if unlinked := read.Unlinked(name); read.Repeated != 2 || unlinked >= 0 {
+		t.Errorf("%d participants with several visits in a bin, unlinked: %d", read.Repeated, unlinked)
 	}
 	if got := read.Items[2].Subscale; got != "age 9-12" {
 		t.Errorf("subscale %q", got)
 	}
 }
+
+func name(item questionnaire.Item) string { return item.Name }
 
 // Two visits in one bin link nothing, and a single bin needs no link.
 func TestVisitsLink(t *testing.T) {
@@ -68,9 +70,9 @@ func TestVisitsLink(t *testing.T) {
 		columns.Visits.Edges = c.edges
 		read, err := answers.Read(questionnairetest.File(t, "x.csv",
 			"id,q1,q2,age,sex\na,1,0,6,F\nb,2,2,9,M\nc,1,1,7,M\nd,0,1,11,F\n"+c.last+"\n"), &columns)
-		if err != nil || read.Repeated != c.repeated || read.Linked() == c.unlinked {
-			t.Errorf("%s: %d participants with several visits in a bin, linked %v: %v", c.name, read.Repeated,
-				read.Linked(), err)
+		if err != nil || read.Repeated != c.repeated || read.Unlinked(name) >= 0 != c.unlinked {
+			t.Errorf("%s: %d participants with several visits in a bin, unlinked %d: %v", c.name, read.Repeated,
+				read.Unlinked(name), err)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (o *Options) warnings(t *answers.Table) (warnings []string) {
 			}
 		}
 	}
-	if !t.Linked() {
+	if t.Unlinked(func(item questionnaire.Item) string { return item.Name }) >= 0 {
 		warnings = append(warnings, "no participant answered items of two sets (of forms, or bins of time), so "+
 			"nothing links the sets: a factor may hold the items of one only, or have another meaning in each")
 	}

@@ -136,7 +136,11 @@ func join(stages []stage) (*answers.Table, error) {
 		at += s.Summary.Factors
 	}
 	t.Answers = mat.NewDense(len(t.IDs), width, cells)
-	return t, checkShared(t)
+	if j := t.Unlinked(func(item questionnaire.Item) string { return item.Subscale }); j >= 0 {
+		// The relation of its factors to the others would be unknown.
+		return nil, &table.Error{File: t.Items[j].Subscale, Err: questionnaire.ErrNotShared}
+	}
+	return t, nil
 }
 
 // readScores reads the scores of a model in a table written by Scores.CSV. A score that is not a measurement is NaN.
@@ -172,34 +176,6 @@ func readScores(path string, m *model.Model) (*answers.Sheet, error) {
 }
 
 func missing(count int) []float64 { return slices.Repeat([]float64{math.NaN()}, count) }
-
-// checkShared returns an error for a questionnaire, the subscale of its items, that no chain of shared participants
-// links to the first: the relation of its factors to the others would be unknown.
-func checkShared(t *answers.Table) error {
-	reached := map[string]bool{t.Items[0].Subscale: true}
-	for before := 0; before < len(reached); {
-		before = len(reached)
-		for i := range t.IDs {
-			var answered []string
-			for j, v := range t.Answers.RawRowView(i) {
-				if !math.IsNaN(v) {
-					answered = append(answered, t.Items[j].Subscale)
-				}
-			}
-			if slices.ContainsFunc(answered, func(name string) bool { return reached[name] }) {
-				for _, name := range answered {
-					reached[name] = true
-				}
-			}
-		}
-	}
-	for _, item := range t.Items {
-		if !reached[item.Subscale] {
-			return &table.Error{File: item.Subscale, Err: questionnaire.ErrNotShared}
-		}
-	}
-	return nil
-}
 
 // itemsOf reads the answers that the models were fitted to, and lists their items.
 func itemsOf(stages []stage) (items []model.CompactItem, parts []*answers.Table, err error) {
