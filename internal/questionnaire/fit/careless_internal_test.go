@@ -48,8 +48,7 @@ func TestEqualAnswers(t *testing.T) {
 }
 
 // The order of items does not decide whether a string is long: of nine equal answers, the three that most people gave
-// may come first, in the middle or last. If that gives a mean of 45 % or more, the longest part
-// below that counts.
+// may come first, in the middle or last. If that gives a mean of 45 % or more, the longest part below that counts.
 func TestStringsOfCommonAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

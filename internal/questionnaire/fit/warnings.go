@@ -265,10 +265,13 @@ func (o *Options) decideMissing(ctx context.Context, s *Study) error {
 		return nil
 	}
 	o.Missing, o.byDefault = model.FIML, true
+	if o.Method != model.MethodFA && !slices.Contains(o.Compared, model.MethodFA) {
+		return nil
+	}
 	fa := *o
 	fa.Method = model.MethodFA
 	x, _, err := fa.correlated(s)
-	if err == nil && slices.Contains(slices.Concat(o.Compared, []string{o.Method}), model.MethodFA) {
+	if err == nil {
 		_, err = factoranalysis.Correlate(ctx, x, factoranalysis.FullInformation, o.Threads)
 	}
 	if errors.Is(err, factoranalysis.ErrSingular) {
